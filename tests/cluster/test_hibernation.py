@@ -141,6 +141,51 @@ def test_what_is_stopped(hibernation, observed, expected):
     assert sizes(plan_of(cluster(hibernation), observed)) == expected
 
 
+def patches(hibernation, replicas, annotation=None):
+    """Return what is done about a group that an autoscaler scales."""
+    group = serving("CNSet", "mo-tp")
+    group["spec"]["replicas"] = replicas
+    if annotation is not None:
+        group["metadata"]["annotations"] = {"matrixorigin.io/awake-replicas": annotation}
+    subject = cluster(hibernation, cnGroups=[{"name": "tp"}])
+    plan = plan_of(subject, {**awake(), "cnSets": [group]})
+    (applied,) = (one for one in plan["objects"] if one["kind"] == "CNSet")
+    assert "replicas" not in applied["spec"], "the size stays that of whoever scales"
+    return [
+        (one["spec"].get("replicas"), *one["metadata"]["annotations"].values())
+        for one in plan["patches"]
+        if one["kind"] == "CNSet"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hibernation", "replicas", "annotation", "expected"),
+    [
+        pytest.param({"asleep": True}, 4, None, [(0, "4")], id="falls asleep"),
+        pytest.param({"asleep": True}, 0, "4", [], id="sleeps"),
+        pytest.param({"asleep": True}, 2, "4", [(0, "2")], id="was scaled while asleep"),
+        pytest.param({"asleep": True}, 0, None, [], id="had none"),
+        pytest.param({"asleep": False}, 0, "4", [(4, None)], id="wakes"),
+        pytest.param({"asleep": False}, 3, "4", [(None, None)], id="was scaled on waking"),
+        pytest.param({"asleep": False}, 4, None, [], id="is awake"),
+        pytest.param(None, 0, "4", [(4, None)], id="is no longer to sleep"),
+        pytest.param(None, 0, "four", [(1, None)], id="a note that was spoiled"),
+        pytest.param(None, 0, "-4", [(1, None)], id="a negative note"),
+        pytest.param(None, 0, "9" * 30, [(1, None)], id="a note beyond all numbers"),
+    ],
+)
+def test_a_group_that_somebody_else_scales(hibernation, replicas, annotation, expected):
+    """It wakes with as many compute nodes as it had, and its size still belongs to whoever scales."""
+    assert patches(hibernation, replicas, annotation) == expected
+
+
+def test_a_playbook_stops_a_group_without_a_size_too():
+    subject = cluster({"asleep": True}, cnGroups=[{"name": "tp"}])
+    del subject["metadata"]["uid"]
+
+    assert sizes(plan_of(subject, {"credential": None})) == COMPUTE
+
+
 def test_nothing_else_of_a_component_changes():
     """Waking gives each component the spec that it would have had."""
     slept = plan_of(cluster({"asleep": True}), awake())["objects"]

@@ -93,6 +93,26 @@ def test_the_whole_database_is_stopped_in_order_and_keeps_its_volumes(space: Nam
     assert stateful <= set(space.names("pods"))
 
 
+def test_a_group_that_an_autoscaler_scales_wakes_with_its_size(space: Namespace) -> None:
+    """As it scales: by the subresource, whose size no later pass takes over."""
+    named = [{"name": "tp", "replicas": 1}, {"name": "ap"}]
+    space.patch("mo", "mo", {"spec": {"cnGroups": named}})
+    eventually(lambda: space.get("cnset", "mo-ap"), 60)
+    space.kubectl("scale", "cnset", "mo-ap", "--replicas=2")
+    eventually(lambda: running(space).get("CNSet") == 3, 90)
+    space.wait("Ready")
+
+    sleep(space, {"asleep": True})
+    becomes(space, "Asleep")
+    assert "CNSet" not in running(space)
+    sleep(space, None)
+    eventually(lambda: running(space).get("CNSet") == 3, 90)
+    space.wait("Ready")
+    assert space.get("cnset", "mo-ap")["spec"]["replicas"] == 2
+    space.patch("mo", "mo", {"spec": {"cnGroups": named[:1]}})
+    eventually(lambda: not space.get("cnset", "mo-ap"), 120)
+
+
 def test_a_schedule_is_followed_without_another_event(space: Namespace) -> None:
     """It falls asleep in the next minute, or the one after."""
     moment = datetime.now(UTC) + timedelta(seconds=75)

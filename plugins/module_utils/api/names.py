@@ -102,6 +102,8 @@ ANNOTATION_CLUSTER_RESTARTED: Final = "matrixorigin.io/cluster-restarted-at"
 """On the Pods of a cluster: the value of `ANNOTATION_RESTARTED` on the cluster.
 
 It has a name of its own, so that restarts of a cluster and of its sets do not hide each other."""
+ANNOTATION_AWAKE_REPLICAS: Final = "matrixorigin.io/awake-replicas"
+"""On a set of a cluster that sleeps: how many Pods somebody else had scaled it to before."""
 ANNOTATION_CERTIFICATE: Final = "matrixorigin.io/tls-certificate"
 """On the template of Pods: the fingerprint of the certificate that they have read."""
 ANNOTATION_CN_LABEL: Final = "matrixone.cloud/cn-label"

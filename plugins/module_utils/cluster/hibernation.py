@@ -25,7 +25,7 @@ from ..reporting.conditions import holds, holds_now
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import ConditionType
 from ..upgrade.record import UNFINISHED
-from ..workload.plans import Observed
+from ..workload.plans import Observed, named
 
 Record = Mapping[str, Any]
 """``status.hibernation``: state, since, nextChange, message."""
@@ -38,6 +38,7 @@ WAKING: Final = "Waking"
 _DATABASE: Final = "Database"
 _COMPUTE: Final = frozenset({names.CN_SET, names.PROXY_SET, names.WEB_UI})
 _LONGEST: Final = timedelta(days=366)
+_DIGITS: Final = 7
 _NEAR: Final = 11 * 60.0
 """Seconds; a little longer than ``reconcilePeriod``."""
 
@@ -111,12 +112,71 @@ def decide(resource: Resource, observed: Observed, upgrade: Mapping[str, Any]) -
     return Hibernation(asleep=True, stops=stops, next_change=next_change, at=now)
 
 
-def put_to_sleep(children: Iterable[Manifest], stops: frozenset[str]) -> list[Manifest]:
-    """Return the components of a cluster, of which those of some kinds have no Pods."""
+def put_to_sleep(
+    resource: Resource, children: Iterable[Manifest], stops: frozenset[str]
+) -> list[Manifest]:
+    """Return the components of a cluster, of which those of some kinds have no Pods.
+
+    One that somebody else scales is left to `resized`, but for a playbook's, which has no operator
+    to remember its size.
+    """
+    operated = bool(resource["metadata"].get("uid"))
     return [
-        {**one, "spec": {**one["spec"], "replicas": 0}} if one["kind"] in stops else one
+        {**one, "spec": {**one["spec"], "replicas": 0}}
+        if one["kind"] in stops and ("replicas" in one["spec"] or not operated)
+        else one
         for one in children
     ]
+
+
+def resized(
+    children: Iterable[Manifest], live: Mapping[str, Child], stops: frozenset[str]
+) -> list[Manifest]:
+    """Return the patches that put components to sleep, or wake them, that somebody else scales.
+
+    Applied, the size would belong to the operator, and be the default as soon as that no longer
+    applies it. A patch leaves it to whoever scales next.
+
+    Args:
+        children: the components, rendered.
+        live: those that exist, by ``Kind/name``.
+        stops: kinds of components of which no Pod is to run.
+    """
+    found = (
+        _resized(live[named(one)], one["kind"] in stops)
+        for one in children
+        if "replicas" not in one["spec"] and named(one) in live
+    )
+    return [patch for patch in found if patch]
+
+
+def _resized(live: Child, is_stopped: bool) -> Manifest:
+    """Return the patch of one component; empty if it is as it should be."""
+    metadata = live["metadata"]
+    size = as_table(live.get("spec")).get("replicas")
+    remembered = as_table(metadata.get("annotations")).get(names.ANNOTATION_AWAKE_REPLICAS)
+    if is_stopped and size:
+        annotation, spec = str(size), {"replicas": 0}
+    elif not is_stopped and remembered is not None:
+        annotation, spec = None, {} if size else {"replicas": _size(remembered)}
+    else:
+        return {}
+    return {
+        "apiVersion": live["apiVersion"],
+        "kind": live["kind"],
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": metadata["namespace"],
+            "annotations": {names.ANNOTATION_AWAKE_REPLICAS: annotation},
+        },
+        "spec": spec,
+    }
+
+
+def _size(remembered: object) -> int:
+    """Return what was remembered; 1, as at the beginning, if somebody has spoiled it."""
+    text = str(remembered)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < _DIGITS else 1
 
 
 def is_near(resource: Resource, now: float) -> bool:

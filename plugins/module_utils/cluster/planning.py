@@ -82,7 +82,9 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         namespace=metadata["namespace"],
         owner_uid=metadata.get("uid") or "",
     )
-    children = hibernation.put_to_sleep(children, sleep.stops)
+    live = {named(one): one for one in upgrading.live_components(observed)}
+    patches = hibernation.resized(children, live, sleep.stops)
+    children = hibernation.put_to_sleep(resource, children, sleep.stops)
     objects = [*restore.objects, *(() if restore.pending else children)]
     plan = ClusterPlan(
         objects=objects,
@@ -94,6 +96,7 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         unanswered=upgrade.problem,
         stuck=upgrade.stuck,
         hibernation=sleep.as_variable(),
+        patches=[] if restore.pending else patches,
     )
     plan = _plan_logins(plan, resource, observed)
     if upgrade.applied is None:
@@ -139,7 +142,7 @@ def _plan_logins(plan: ClusterPlan, resource: Resource, observed: Observed) -> C
     return replace(
         plan,
         waiting_for=waiting,
-        patches=patches,
+        patches=[*plan.patches, *patches],
         credential=secret if ours else "",
         entrance=service,
         dashboard=dashboards[-1] if dashboards else "",

@@ -139,7 +139,7 @@ def questions(resource: Resource, observed: Observed) -> Questions:
         return Questions()
     try:
         children = render_matrixonecluster(resource)
-        live = {named(one) for one in _live(seen)}
+        live = {named(one) for one in live_components(seen)}
         catalog = entrance([one for one in children if named(one) in live])
         return Questions(catalog, canary_to_ask(seen, children))
     except RenderingError:
@@ -209,7 +209,7 @@ def unfinished_mistakes(resource: Resource, dn_set: Manifest) -> Iterator[Mistak
 
 def scaled(children: Iterable[Manifest], observed: Observed) -> list[Manifest]:
     """Return the patches that scale the components of a cluster whose change is held back."""
-    live = {named(one): one for one in _live(observed)}
+    live = {named(one): one for one in live_components(observed)}
     found = (only_scaled(one) for one in children if named(one) in live)
     return [
         one
@@ -393,7 +393,7 @@ def _subject(
     path: tuple[Version, Version],
     now: str,
 ) -> Subject:
-    live = {named(one): one for one in _live(observed)}
+    live = {named(one): one for one in live_components(observed)}
     metadata = present["metadata"]
     sources = {
         source_ref(kind, metadata["namespace"], one["metadata"]["name"]): one["metadata"]["uid"]
@@ -503,7 +503,7 @@ def _progress(before: Record, found: Catalog | None, now: str) -> Json:
 
 def _is_rolled(observed: Observed, children: Sequence[Manifest]) -> bool:
     """Return whether all components run what is asked for: only then the catalog is upgraded."""
-    live = {named(one): one for one in _live(observed)}
+    live = {named(one): one for one in live_components(observed)}
     parts = [one for one in children if one["kind"] != names.WEB_UI]
     return all(
         holds_now(live.get(named(one)), ConditionType.SYNCED)
@@ -565,7 +565,7 @@ def _settings(resource: Resource) -> Mapping[str, Any]:
     return as_table(as_table(resource.get("spec")).get("upgrade"))
 
 
-def _live(observed: Observed) -> list[Resource]:
+def live_components(observed: Observed) -> list[Resource]:
     """Return the components that exist, without the dashboard."""
     single = (observed.get(label) for label in ("logSet", "dnSet", "proxySet"))
     return [one for one in (*single, *(observed.get("cnSets") or [])) if one is not None]

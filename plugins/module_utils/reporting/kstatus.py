@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The conditions Reconciling and Stalled, by which tools tell progress from failure.
 
-Flux, Argo CD, Config Sync and others follow kstatus (the README of pkg/kstatus in
+Flux, Config Sync and others follow kstatus (the README of pkg/kstatus in
 https://github.com/kubernetes-sigs/cli-utils): Reconciling is True
 while the controller works towards the spec, Stalled is True when it cannot get there by itself;
 both are absent otherwise, and never True together. They follow from the other conditions, so that
