@@ -83,8 +83,14 @@ class Bucket(Place):
         return self.store.folder / BUCKET / name
 
     def require_lost(self, cluster: Cluster) -> None:
+        """Wait until the BucketClaim has had its data deleted, which outlives the cluster."""
         folder = self.store.folder / object_storage.BUCKET / cluster.namespace
-        assert [path for path in folder.rglob("*") if path.is_file()] == []
+        eventually(
+            lambda: not any(path.is_file() for path in folder.rglob("*")),
+            120,
+            "the data of the cluster are deleted",
+            otherwise=lambda: cluster.get("bucketclaim"),
+        )
 
 
 @dataclass
