@@ -16,15 +16,19 @@ from typing import Final
 from .cli import command_line
 from .errors import PluginError
 from .kubectl import Kubectl
-from .reading import CLUSTER, COMPONENT
+from .reading import BACKUPS, CLUSTER, COMPONENT, resource_of
 
 _NO_FILES: Final = ":4"
 """Nothing else, and no names of files, may follow."""
 _NAMED: Final = {
+    "backup": (BACKUPS,),
+    "base": (BACKUPS,),
     "cluster": (CLUSTER,),
+    "like": (CLUSTER,),
+    "schedule": (resource_of("BackupSchedule"),),
     "pod": ("pods", f"--selector={COMPONENT}=CNSet"),
 }
-"""What the names of a position are those of."""
+"""What the names of a position, or the value of an option, are those of."""
 
 
 def main() -> None:
@@ -49,6 +53,9 @@ def candidates(words: Sequence[str]) -> Iterator[str]:
     command = commands.get(before[0])
     if command is None:
         return
+    if value := _option_before(command, before):
+        yield from _values(value, before, last)
+        return
     if last.startswith("-"):
         options = (option for action in command._actions for option in action.option_strings)  # noqa: SLF001
         yield from (option for option in options if option.startswith(last))
@@ -56,6 +63,22 @@ def candidates(words: Sequence[str]) -> Iterator[str]:
     for action in command._actions:  # noqa: SLF001
         if not action.option_strings and action.dest in _NAMED:
             yield from _names(before, last, _NAMED[action.dest])
+
+
+def _option_before(
+    command: argparse.ArgumentParser, before: Sequence[str]
+) -> argparse.Action | None:
+    """Return the option whose value the last word is; None if it is another word."""
+    for action in command._actions:  # noqa: SLF001
+        if before[-1] in action.option_strings and action.nargs is None:
+            return action
+    return None
+
+
+def _values(option: argparse.Action, before: Sequence[str], last: str) -> Iterator[str]:
+    yield from (str(one) for one in option.choices or () if str(one).startswith(last))
+    if option.dest in _NAMED:
+        yield from _names(before, last, _NAMED[option.dest])
 
 
 def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -112,6 +112,46 @@ class Backup:
 
 
 @dataclass(frozen=True, slots=True)
+class Proof:
+    """What the last restore of a Backup into a throw-away database came to.
+
+    Attributes:
+        result: Passed, Failed or Incomplete.
+        at: when that was known.
+        message: why it did not pass; may be empty.
+    """
+
+    result: str
+    at: datetime | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class BackupRecord:
+    """A Backup in a list.
+
+    Attributes:
+        name: of the Backup.
+        source: what was backed up, as ``matrixonecluster/<namespace>/<name>``.
+        moment: up to which it holds the data.
+        size: of its own objects; ``?`` if that is not known.
+        type: full or incremental.
+        phase: Available, Broken, Pending or Deleting; Unknown if it has no status.
+        proof: None if it was never restored.
+        problem: what is wrong; may be empty.
+    """
+
+    name: str
+    source: str
+    moment: datetime | None
+    size: str
+    type: str
+    phase: str
+    proof: Proof | None
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate:
     """What clients of SQL see."""
 

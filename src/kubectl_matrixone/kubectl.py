@@ -83,7 +83,14 @@ class Kubectl:
         Raises:
             KubectlError: it cannot be read, or does not exist.
         """
-        return _parsed(self.run("get", *arguments, "--output=json"))
+        return parsed(self.run("get", *arguments, "--output=json"))
+
+    def used_namespace(self) -> str:
+        """Return the namespace that kubectl uses: the one asked for, or that of the context."""
+        if self.namespace:
+            return self.namespace
+        path = "--output=jsonpath={.contexts[0].context.namespace}"
+        return self.run("config", "view", "--minify", path).strip() or "default"
 
     def list(self, kinds: Sequence[str], *arguments: str) -> Listing:
         """Return the objects of several kinds, as many as the user may read.
@@ -95,7 +102,7 @@ class Kubectl:
         if done.returncode and (len(kinds) == 1 or not done.stdout.strip()):
             raise KubectlError(_reason(done.stderr))
         problems = [_reason(line) for line in done.stderr.splitlines() if line.strip()]
-        return Listing(list(_parsed(done.stdout).get("items") or []), problems)
+        return Listing(list(parsed(done.stdout).get("items") or []), problems)
 
     def _run(self, arguments: Sequence[str], given: str) -> "subprocess.CompletedProcess[str]":
         command = self.command(*arguments)
@@ -108,7 +115,12 @@ class Kubectl:
             raise KubectlError(message) from error
 
 
-def _parsed(text: str) -> Json:
+def parsed(text: str) -> Json:
+    """Return the object that kubectl printed.
+
+    Raises:
+        KubectlError: it is none.
+    """
     try:
         found: Json = json.loads(text)
     except ValueError as error:

@@ -29,6 +29,8 @@ OPERATOR: Final = "app.kubernetes.io/name=matrixone-operator"
 """What selects the Deployment and the Pods of the operator."""
 CORDON: Final = "matrixorigin.io/store-cordon"
 SETS: Final = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")
+SOURCE: Final = "matrixonecluster"
+"""How ``meta.sourceRef`` of a Backup begins."""
 _SERVING: Final = frozenset(
     {"Ready", "Synced", "StorageReachable", "StorageWritable", "StorageCredentialCurrent"}
 )
@@ -108,7 +110,7 @@ def facts_of(
         namespace=metadata["namespace"],
         name=metadata["name"],
         phase=str(status.get("phase") or "Unknown"),
-        ready=_condition(cluster, "Ready").get("status", "Unknown"),
+        ready=condition(cluster, "Ready").get("status", "Unknown"),
         version=str(status.get("version") or ""),
         wanted=str(spec.get("version") or ""),
         address=f"{host}:{port}" if host and port else "",
@@ -142,7 +144,8 @@ def _conditions(one: Json) -> list[Json]:
     return table_in(one, "status").get("conditions") or []
 
 
-def _condition(one: Json, kind: str) -> Json:
+def condition(one: Json, kind: str) -> Json:
+    """Return a condition of an object; an empty one where there is none."""
     return next((each for each in _conditions(one) if each["type"] == kind), {})
 
 
@@ -248,7 +251,7 @@ def _volumes(parts: Sequence[Json]) -> Iterator[Volume]:
 
 
 def _newest(backups: Sequence[Json], metadata: Json) -> Backup | None:
-    source = f"matrixonecluster/{metadata['namespace']}/{metadata['name']}"
+    source = f"{SOURCE}/{metadata['namespace']}/{metadata['name']}"
     own = [one for one in backups if _is_of(table_in(one, "meta"), source, metadata.get("uid"))]
     newest = max(own, key=lambda one: str(one["meta"].get("atTime") or ""), default=None)
     if newest is None:

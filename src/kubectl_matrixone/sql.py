@@ -10,15 +10,15 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import pymysql
 
 from .errors import KubectlError, PluginError
-from .kubectl import Kubectl, table_in
+from .kubectl import Json, Kubectl, table_in
 from .terminal import Style, table
 
 _CLIENTS: Final = ("mysql", "mariadb")
@@ -51,6 +51,13 @@ def root_login(kubectl: Kubectl, secret: str) -> Login:
     except (KeyError, ValueError) as error:
         raise PluginError(f"Secret {secret} has no usable username and password") from error
     return Login(user, password)
+
+
+def address_of(cluster: Json) -> str:
+    """Return ``host:port`` of the SQL of a cluster; empty while its status has none."""
+    status = table_in(cluster, "status")
+    host, port = status.get("host"), status.get("port")
+    return f"{host}:{port}" if host and port else ""
 
 
 @contextlib.contextmanager
@@ -200,7 +207,7 @@ def _words(error: Exception) -> str:
     return str(error.args[-1]) if error.args else type(error).__name__
 
 
-def statements_in(lines: IO[str] | Sequence[str]) -> Iterator[str]:
+def statements_in(lines: Iterable[str]) -> Iterator[str]:
     """Yield the statements of a text: a line that ends with a semicolon ends one."""
     begun: list[str] = []
     for line in lines:

@@ -9,6 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, Self, TextIO
 
+CLEAR: Final = "\033[H\033[2J"
+"""Empties a terminal."""
 _NARROWEST: Final = 60
 _UNITS: Final = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _CUT: Final = "…"

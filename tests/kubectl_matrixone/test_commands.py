@@ -12,11 +12,11 @@ import yaml
 
 from testbed.bed import TestBed
 from tests.support.namespaces import install
-from tests.support.places import ROOT
 from tests.support.waiting import eventually
 
 from . import objects
 from .conftest import Run
+from .space import Space, tiny_cluster, tiny_pod
 
 pytestmark = pytest.mark.api
 
@@ -25,59 +25,16 @@ SETS = "logsets,dnsets,cnsets,proxysets"
 HELD = {"phase": "Held", "from": "2.2.2", "to": "3.0.18", "pointOfNoReturn": "Ahead"}
 
 
-class Space:
-    """A namespace with clusters that nobody operates."""
-
-    def __init__(self, bed: TestBed, namespace: str) -> None:
-        self.bed, self.name = bed, namespace
-
-    def kubectl(self, *arguments: str, given: str = "") -> str:
-        return self.bed.kubectl("-n", self.name, *arguments, input=given or None)
-
-    def apply(self, one: Json, status: Json | None = None) -> None:
-        self.kubectl("apply", "-f", "-", given=json.dumps(one))
-        if status is not None:
-            kind = f"{one['kind']}.{one['apiVersion'].partition('/')[0]}"
-            self.kubectl(
-                *("patch", kind, one["metadata"]["name"], "--subresource=status"),
-                *("--type=merge", "-p", json.dumps({"status": status})),
-            )
-
-    def get(self, kind: str, name: str) -> Json:
-        found: Json = json.loads(self.kubectl("get", kind, name, "-o", "json"))
-        return found
-
-    def annotations(self, kind: str, name: str) -> Json:
-        return self.get(kind, name)["metadata"].get("annotations") or {}
-
-
 @pytest.fixture(scope="module")
 def space(fake_testbed: TestBed) -> Iterator[Space]:
     install(fake_testbed)
     with fake_testbed.namespace("plugin") as namespace:
         made = Space(fake_testbed, namespace)
-        made.apply(_cluster("mo"), objects.cluster(upgrade=HELD)["status"])
+        made.apply(tiny_cluster("mo"), objects.cluster(upgrade=HELD)["status"])
         labels = {"matrixorigin.io/cluster": "mo", "matrixorigin.io/component": "CNSet"}
-        made.apply(_pod("mo-tp-cn-a", labels))
-        made.apply(_pod("other", {}))
+        made.apply(tiny_pod("mo-tp-cn-a", labels))
+        made.apply(tiny_pod("other", {}))
         yield made
-
-
-def _cluster(name: str) -> Json:
-    resource: Json = yaml.safe_load((ROOT / "examples" / "tiny-cluster.yaml").read_text())
-    resource["metadata"] = {"name": name}
-    return resource
-
-
-def _pod(name: str, labels: Json) -> Json:
-    container = {"name": "main", "image": "matrixorigin/matrixone:3.0.18"}
-    metadata = {"name": name, "labels": labels}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": metadata,
-        "spec": {"containers": [container]},
-    }
 
 
 def test_the_only_cluster_of_a_namespace_needs_no_name(space: Space, plugin: Run) -> None:
@@ -121,7 +78,7 @@ def test_what_cannot_be_done_is_said(
 
 
 def test_a_cluster_that_is_not_ready_is_told_to_scripts(space: Space, plugin: Run) -> None:
-    space.apply(_cluster("new"))
+    space.apply(tiny_cluster("new"))
     try:
         assert plugin("status", "new", "-n", space.name).returncode == 0
         assert plugin("status", "new", "-n", space.name, "--exit-code").returncode == 3
@@ -168,13 +125,13 @@ def test_an_upgrade_is_held_and_taken_back(space: Space, plugin: Run) -> None:
     assert upgrade("--cancel").returncode == 0
     assert space.get("mo", "mo")["spec"]["version"] == "2.2.2"
     space.apply(
-        _cluster("mo"), {"upgrade": {**HELD, "phase": "Updating", "pointOfNoReturn": "Passed"}}
+        tiny_cluster("mo"), {"upgrade": {**HELD, "phase": "Updating", "pointOfNoReturn": "Passed"}}
     )
     late = upgrade("--cancel")
     assert (late.returncode, "past the point of no return" in late.stderr) == (1, True)
-    space.apply(_cluster("mo"), {"upgrade": {**HELD, "phase": "Completed"}})
+    space.apply(tiny_cluster("mo"), {"upgrade": {**HELD, "phase": "Completed"}})
     assert "no upgrade" in upgrade("--cancel").stderr
-    space.apply(_cluster("mo"), {"upgrade": HELD})
+    space.apply(tiny_cluster("mo"), {"upgrade": HELD})
 
 
 def test_a_user_with_few_rights_sees_what_may_be_seen(space: Space, plugin: Run) -> None:
@@ -199,11 +156,11 @@ def test_a_report_has_what_a_maintainer_asks_for_and_no_secret(
 ) -> None:
     secret = "of-nobody-else"
     space.kubectl("create", "secret", "generic", "store", f"--from-literal=key={secret}")
-    with_secret = _pod("with-secret", {"matrixorigin.io/cluster": "mo"})
+    with_secret = tiny_pod("with-secret", {"matrixorigin.io/cluster": "mo"})
     with_secret["spec"]["containers"][0]["env"] = [{"name": "ANY", "value": secret}]
     space.apply(with_secret)
-    space.apply(_pod("of-a-backup", {"app.kubernetes.io/name": "matrixone"}))
-    space.apply(_pod("of-others", {"app.kubernetes.io/component": "backup"}))
+    space.apply(tiny_pod("of-a-backup", {"app.kubernetes.io/name": "matrixone"}))
+    space.apply(tiny_pod("of-others", {"app.kubernetes.io/component": "backup"}))
     ended = plugin("report", "mo", "-n", space.name, "-C", str(tmp_path))
     assert ended.returncode == 0, ended.stderr
     [path] = tmp_path.glob(f"matrixone-{space.name}-mo-*.zip")
@@ -286,6 +243,6 @@ def test_the_shell_completes_commands_options_and_names(
     *found, directive = plugin.completed(*words[:1], *here, *words[1:])
     assert directive == ":4"
     if expected is None:
-        expected = ["cordon", "doctor", "logs", "pause", "report", "restart", "resume", "sql"]
-        expected += ["status", "uncordon", "upgrade"]
+        expected = ["backup", "backups", "cordon", "doctor", "logs", "pause", "report", "restart"]
+        expected += ["restore", "resume", "sql", "status", "uncordon", "upgrade", "verify"]
     assert sorted(found) == expected
