@@ -62,6 +62,10 @@ def awake():
     }
 
 
+def pods_of(*kinds):
+    return [{"metadata": {"labels": {"matrixorigin.io/component": kind}}} for kind in kinds]
+
+
 def ended(kind, name="mo", *more, replicas=0, pods="0/0"):
     """Return a child of which no Pod is left, unless something else is said."""
     child = serving(kind, name, pods)
@@ -72,6 +76,7 @@ def ended(kind, name="mo", *more, replicas=0, pods="0/0"):
 
 ASLEEP = {
     **awake(),
+    "clusterPods": pods_of("LogSet", "DNSet"),
     "cnSets": [ended("CNSet", "mo-tp")],
     "proxySet": ended("ProxySet"),
     "webUI": ended("WebUI"),
@@ -109,15 +114,33 @@ COMPUTE = {**AS_ASKED, "CNSet": 0, "ProxySet": 0, "WebUI": 0}
         ),
         pytest.param(
             {"asleep": True, "scope": "Database"},
-            {**ASLEEP, "dnSet": ended("DNSet")},
+            {**ASLEEP, "dnSet": ended("DNSet"), "clusterPods": pods_of("LogSet")},
             {**COMPUTE, "DNSet": 0, "LogSet": 0},
             id="then the log service",
         ),
         pytest.param(
             {"asleep": True, "scope": "Database"},
-            {**awake(), "dnSet": ended("DNSet")},
+            {**awake(), "dnSet": ended("DNSet"), "clusterPods": []},
             COMPUTE,
             id="a compute node is there again",
+        ),
+        pytest.param(
+            {"asleep": True, "scope": "Database"},
+            {**ASLEEP, "clusterPods": pods_of("LogSet", "DNSet", "CNSet")},
+            COMPUTE,
+            id="a compute node terminates",
+        ),
+        pytest.param(
+            {"asleep": True, "scope": "Database"},
+            {**ASLEEP, "dnSet": ended("DNSet")},
+            {**COMPUTE, "DNSet": 0},
+            id="the transaction node terminates",
+        ),
+        pytest.param(
+            {"asleep": True, "scope": "Database"},
+            {**ASLEEP, "clusterPods": None},
+            COMPUTE,
+            id="it is unknown which Pods there are",
         ),
         *(
             pytest.param(
@@ -180,10 +203,11 @@ def test_a_group_that_somebody_else_scales(hibernation, replicas, annotation, ex
 
 
 def test_a_playbook_stops_a_group_without_a_size_too():
-    subject = cluster({"asleep": True}, cnGroups=[{"name": "tp"}])
+    """And never what its compute nodes may still depend on."""
+    subject = cluster({"asleep": True, "scope": "Database"}, cnGroups=[{"name": "tp"}])
     del subject["metadata"]["uid"]
 
-    assert sizes(plan_of(subject, {"credential": None})) == COMPUTE
+    assert sizes(plan_of(subject, {"credential": None, "clusterPods": []})) == COMPUTE
 
 
 def test_nothing_else_of_a_component_changes():
@@ -316,7 +340,10 @@ def told(hibernation, before, seen):
 @pytest.mark.parametrize(
     ("hibernation", "before", "seen", "state", "event"),
     [
-        ({"asleep": True}, "", awake(), "Asleep", "Hibernated"),
+        ({"asleep": True}, "", ASLEEP, "Asleep", "Hibernated"),
+        ({"asleep": True}, "", {**ASLEEP, "clusterPods": pods_of("CNSet")}, "FallingAsleep", ""),
+        ({"asleep": True}, "", {**ASLEEP, "clusterPods": None}, "FallingAsleep", ""),
+        ({"asleep": True, "scope": "Database"}, "", ASLEEP, "FallingAsleep", ""),
         ({"asleep": True}, "", FALLING, "FallingAsleep", ""),
         ({"asleep": True}, "FallingAsleep", ASLEEP, "Asleep", "Hibernated"),
         ({"asleep": True}, "Asleep", ASLEEP, "Asleep", ""),

@@ -13,7 +13,7 @@ from ..admission.storage import mount_mistakes
 from ..api import names, versions
 from ..api.errors import InvalidSpec
 from ..api.types import Resource
-from . import hibernation
+from . import hibernation, maintenance
 from .data_version import data_mistakes
 from .parts import parts_of
 from .rendering import render_matrixonecluster
@@ -28,6 +28,7 @@ def cluster_mistakes(resource: Resource) -> list[Mistake]:
             (mistake for part, path, spec in parts for mistake in part.judge.mistakes(path, spec)),
             _of_mounts(resource["spec"]),
             hibernation.mistakes(resource),
+            maintenance.mistakes(resource),
         )
     )
     return found or list(_of_composition(resource))

@@ -24,7 +24,7 @@ from ..reporting.conditions import (
 )
 from ..reporting.kstatus import needs_a_person
 from ..reporting.reasons import ConditionType, Reason
-from . import hibernation, upgrade_status
+from . import hibernation, maintenance, upgrade_status
 from .restore_status import awaited
 
 Child = Mapping[str, Any]
@@ -72,6 +72,8 @@ class ClusterFacts:
         no_answer: why the database gave no answer during an upgrade; empty if it did.
         stuck: whether the upgrade of the catalog does not move.
         hibernation: what was decided about its sleep; see `hibernation.Hibernation.as_variable`.
+        maintenance: what was decided about its windows.
+        held: whether the components were left as they are, but for their sizes.
     """
 
     resource: Resource
@@ -91,6 +93,8 @@ class ClusterFacts:
     no_answer: str = ""
     stuck: bool = False
     hibernation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    maintenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    held: bool = False
 
     @property
     def generation(self) -> int:
@@ -143,11 +147,13 @@ def _ready(facts: ClusterFacts) -> Condition:
         return condition(ConditionType.READY, False, reason, nothing, facts.generation)
     invalid = "" if facts.paused else facts.invalid
     cause = unapplied(facts.resource, invalid=invalid, failure=facts.failure)
-    cause, ready = (
-        cause or upgrade_status.held(facts.upgrade) or _unapplied_by_child(facts),
-        _served(facts),
-    )
+    cause, ready = cause or _held(facts) or _unapplied_by_child(facts), _served(facts)
     return of_earlier_spec(ready, facts.resource, cause) if cause else ready
+
+
+def _held(facts: ClusterFacts) -> tuple[Reason, str] | None:
+    """Return why a change of the spec is held back; None if none is."""
+    return upgrade_status.held(facts.upgrade) or maintenance.held(facts.maintenance)
 
 
 def _unapplied_by_child(facts: ClusterFacts) -> tuple[Reason, str] | None:
@@ -230,7 +236,7 @@ def _synced(facts: ClusterFacts) -> Condition:
     lacking = (
         _restore(facts)
         or _stalled_child(facts, ConditionType.SYNCED, "False")
-        or upgrade_status.held(facts.upgrade)
+        or _held(facts)
         or _first_lacking(facts, _SYNCED_RULES, is_synced, ConditionType.SYNCED)
         or upgrade_status.awaited(facts.upgrade)
     )
@@ -307,7 +313,7 @@ def _awaited(facts: ClusterFacts) -> tuple[bool, Reason, str] | None:
         reason, message = restore
         failed = reason == Reason.RESTORE_FAILED
         return not failed, Reason.SETTLED if failed else reason, message
-    if held := upgrade_status.held(facts.upgrade):
+    if held := _held(facts):
         return False, Reason.SETTLED, held[1]
     return (True, Reason.WAITING_FOR_DEPENDENCY, facts.waiting) if facts.waiting else None
 

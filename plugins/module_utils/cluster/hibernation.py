@@ -25,20 +25,26 @@ from ..reporting.conditions import holds, holds_now
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.reasons import ConditionType
 from ..upgrade.record import UNFINISHED
+from ..workload.component import Reference
 from ..workload.plans import Observed, named
 
 Record = Mapping[str, Any]
 """``status.hibernation``: state, since, nextChange, message."""
 Child = Mapping[str, Any]
 
+PODS: Final = "clusterPods"
+"""Label of the Pods of a cluster among what was observed."""
 AWAKE: Final = "Awake"
 FALLING_ASLEEP: Final = "FallingAsleep"
 ASLEEP: Final = "Asleep"
 WAKING: Final = "Waking"
 _DATABASE: Final = "Database"
 _COMPUTE: Final = frozenset({names.CN_SET, names.PROXY_SET, names.WEB_UI})
+_ALL: Final = _COMPUTE | {names.DN_SET, names.LOG_SET}
 _LONGEST: Final = timedelta(days=366)
 _DIGITS: Final = 7
+_SOON: Final = "3s"
+"""When to look again while Pods end: of those that terminate, no component tells."""
 _NEAR: Final = 11 * 60.0
 """Seconds; a little longer than ``reconcilePeriod``."""
 
@@ -73,6 +79,7 @@ class Hibernation:
     Attributes:
         asleep: whether it is to sleep.
         stops: kinds of components of which no Pod is to run.
+        is_complete: whether that are all that are to be stopped, and none of their Pods is left.
         next_change: when the schedule changes that, RFC 3339; empty if it does not.
         postponed: why it is awake although it is to sleep; empty if it is not.
         at: the moment of the decision, RFC 3339.
@@ -80,6 +87,7 @@ class Hibernation:
 
     asleep: bool = False
     stops: frozenset[str] = frozenset()
+    is_complete: bool = False
     next_change: str = ""
     postponed: str = ""
     at: str = ""
@@ -87,7 +95,20 @@ class Hibernation:
     def as_variable(self) -> dict[str, Any]:
         """Return it as it travels with the plan; empty for a cluster that is never to sleep."""
         found = {"nextChange": self.next_change, "message": self.postponed, "at": self.at}
-        return {"asleep": self.asleep, **{name: text for name, text in found.items() if text}}
+        said = {name: text for name, text in found.items() if text}
+        return {"asleep": self.asleep, "complete": self.is_complete, **said}
+
+
+def pod_references(resource: Resource) -> dict[str, Reference]:
+    """Return what to observe of the Pods of a cluster that sleeps, or may do so; else nothing."""
+    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
+    may_sleep = wanted.get("asleep") is True or wanted.get("schedule")
+    if not may_sleep:
+        return {}
+    metadata = resource["metadata"]
+    labels = {names.LABEL_CLUSTER: metadata["name"]}
+    namespace = metadata["namespace"]
+    return {PODS: {"api_version": "v1", "kind": "Pod", "namespace": namespace, "labels": labels}}
 
 
 def decide(resource: Resource, observed: Observed, upgrade: Mapping[str, Any]) -> Hibernation:
@@ -109,7 +130,8 @@ def decide(resource: Resource, observed: Observed, upgrade: Mapping[str, Any]) -
         why = f"it sleeps when the upgrade to {upgrade.get('to')} has completed"
         return Hibernation(next_change=next_change, postponed=why, at=now)
     stops = frozenset(_stops(resource, observed))
-    return Hibernation(asleep=True, stops=stops, next_change=next_change, at=now)
+    complete = _wanted(resource) <= stops and not stops & _running(observed)
+    return Hibernation(True, stops, complete, next_change=next_change, at=now)
 
 
 def put_to_sleep(
@@ -202,6 +224,8 @@ def requeue(record: Record, planned: Mapping[str, Any], otherwise: str) -> str:
         otherwise: when to look again without a schedule; empty for never.
     """
     change, now = record.get("nextChange"), planned.get("at")
+    if record.get("state") == FALLING_ASLEEP:
+        return _SOON
     if otherwise or not change or not now:
         return otherwise
     return duration(unix_time(change) - unix_time(now))
@@ -232,7 +256,7 @@ def report(
     if not planned.get("at"):
         return before
     wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
-    state = _state(before, bool(planned.get("asleep")), conditions)
+    state = _state(before, planned, conditions)
     if not wanted and state == AWAKE:
         return {}
     since = before.get("since") if before.get("state") == state else planned.get("at")
@@ -303,18 +327,38 @@ def _times(fields: Fields, name: str, zone: str) -> Schedule:
 def _stops(resource: Resource, observed: Observed) -> Iterator[str]:
     """Yield the kinds of components that are stopped: none before those that depend on it."""
     yield from _COMPUTE
-    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
-    if wanted.get("scope") != _DATABASE:
+    if names.DN_SET not in _wanted(resource):
         return
+    running = _running(observed)
     clients: Sequence[Child | None] = (*(observed.get("cnSets") or []), observed.get("proxySet"))
-    if all(_has_ended(one) for one in clients if one is not None):
-        yield names.DN_SET
-        if _has_ended(observed.get("dnSet")):
-            yield names.LOG_SET
+    if running & _COMPUTE or not all(_is_stopped(one) for one in clients if one is not None):
+        return
+    yield names.DN_SET
+    if names.DN_SET not in running and _is_stopped(observed.get("dnSet")):
+        yield names.LOG_SET
 
 
-def _has_ended(child: Child | None) -> bool:
-    """Return whether a component is known to have no Pods, and to be asked for none."""
+def _wanted(resource: Resource) -> frozenset[str]:
+    """Return the kinds of components that are stopped in the end.
+
+    A playbook begins with the log service, and nobody tells it when what depends on that has ended.
+    """
+    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
+    operated = bool(resource["metadata"].get("uid"))
+    return _ALL if operated and wanted.get("scope") == _DATABASE else _COMPUTE
+
+
+def _running(observed: Observed) -> frozenset[str]:
+    """Return the kinds of components that have Pods, also such that terminate; all if unknown."""
+    pods = observed.get(PODS)
+    if pods is None:
+        return _ALL
+    labels = (as_table(one["metadata"].get("labels")) for one in pods)
+    return frozenset(str(found.get(names.LABEL_COMPONENT)) for found in labels)
+
+
+def _is_stopped(child: Child | None) -> bool:
+    """Return whether a component is known to be asked for no Pods, and to have counted none."""
     if child is None or as_table(child.get("spec")).get("replicas") != 0:
         return False
     counted = as_table(child.get("status")).get("pods")
@@ -322,12 +366,14 @@ def _has_ended(child: Child | None) -> bool:
     return holds_now(child, ConditionType.SYNCED) and not at_work and counted == "0/0"
 
 
-def _state(before: Record, asleep: bool, conditions: Iterable[Mapping[str, Any]]) -> str:
+def _state(
+    before: Record, planned: Mapping[str, Any], conditions: Iterable[Mapping[str, Any]]
+) -> str:
     """Return where a cluster is between being awake and being asleep."""
     states = {one["type"]: one["status"] for one in conditions}
-    if asleep:
+    if planned.get("asleep"):
         applied = states[ConditionType.SYNCED.value] == "True"
         at_work = states[ConditionType.PROGRESSING.value] == "True"
-        return ASLEEP if applied and not at_work else FALLING_ASLEEP
+        return ASLEEP if planned.get("complete") and applied and not at_work else FALLING_ASLEEP
     slept = before.get("state") in {FALLING_ASLEEP, ASLEEP, WAKING}
     return WAKING if slept and states[ConditionType.READY.value] != "True" else AWAKE

@@ -12,8 +12,9 @@ from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
+from ..upgrade.record import UNFINISHED
 from ..workload.plans import Observed, Plan, Prune, is_paused, named
-from . import hibernation, restoring, upgrading
+from . import hibernation, maintenance, restoring, upgrading
 from .credentials import is_ours, login_secret
 from .data_version import with_data_version
 from .entrances import answers, entrance
@@ -41,6 +42,7 @@ class ClusterPlan(Plan):
         unanswered: why the database gave no answer when it was asked for its catalog.
         stuck: whether the upgrade of the catalog does not move.
         hibernation: whether it sleeps, and until when; see `hibernation.Hibernation.as_variable`.
+        maintenance: whether a change waits for a window; see `_windows`.
     """
 
     credential: str = ""
@@ -54,6 +56,7 @@ class ClusterPlan(Plan):
     unanswered: str = ""
     stuck: bool = False
     hibernation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    maintenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> ClusterPlan:
@@ -73,7 +76,8 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         children = render_matrixonecluster(resource)
         restore = restoring.decide(resource, observed, children)
         present = with_data_version(resource, observed)
-        upgrade = upgrading.decide(present, observed, children, str(observed.get("now") or ""))
+        windows = maintenance.decide(resource, observed)
+        upgrade = upgrading.decide(present, observed, children, windows)
         sleep = hibernation.decide(resource, observed, upgrade.record)
     except RenderingError as error:
         return ClusterPlan(invalid=str(error))
@@ -83,6 +87,7 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         owner_uid=metadata.get("uid") or "",
     )
     live = {named(one): one for one in upgrading.live_components(observed)}
+    changed = _waiting(resource, children, live, windows, upgrade)
     patches = hibernation.resized(children, live, sleep.stops)
     children = hibernation.put_to_sleep(resource, children, sleep.stops)
     objects = [*restore.objects, *(() if restore.pending else children)]
@@ -96,12 +101,44 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         unanswered=upgrade.problem,
         stuck=upgrade.stuck,
         hibernation=sleep.as_variable(),
+        maintenance=_windows(windows, children, changed),
         patches=[] if restore.pending else patches,
     )
     plan = _plan_logins(plan, resource, observed)
-    if upgrade.applied is None:
-        return plan
-    return _hold_back(plan, observed, upgrade.applied, upgrade.rehearsal)
+    if upgrade.applied is not None:
+        return _hold_back(plan, observed, upgrade.applied, upgrade.rehearsal)
+    if changed:
+        new = [one for one in children if named(one) not in live]
+        return _hold_back(plan, observed, [*restore.objects, *new], None)
+    return plan
+
+
+def _waiting(
+    resource: Resource,
+    children: Sequence[Manifest],
+    live: Mapping[str, Resource],
+    windows: maintenance.Maintenance,
+    upgrade: upgrading.Upgrade,
+) -> list[str]:
+    """Return which components would be changed, but wait for a window; what has begun goes on."""
+    if not windows.is_closed or upgrade.record.get("phase") in UNFINISHED:
+        return []
+    return maintenance.waiting(resource, children, live)
+
+
+def _windows(
+    windows: maintenance.Maintenance, children: Sequence[Manifest], changed: Sequence[str]
+) -> dict[str, Any]:
+    """Return what was decided about windows as it travels with the plan."""
+    found = {
+        "at": windows.at,
+        "hasWindows": windows.has_windows,
+        "opens": windows.opens,
+        "closes": windows.closes,
+        "digest": maintenance.digest(children) if windows.has_windows else "",
+        "message": maintenance.message_of(changed, windows.opens) if changed else "",
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _hold_back(

@@ -8,6 +8,7 @@ from ..api.types import Resource
 from ..workload.component import Reference
 from ..workload.references import by_name
 from .data_version import data_references
+from .hibernation import pod_references
 from .rendering import credential_secret
 from .restoring import restore_references
 from .upgrading import upgrade_references
@@ -26,7 +27,7 @@ def cluster_references(resource: Resource) -> dict[str, Reference]:
 
     These are ``self``, the children by kind, ``tnPods``, ``credential`` and ``accepted``. While
     the cluster is restored, ``restoreJob``, or ``logStores`` in a playbook; before it is upgraded
-    to a newer release, ``backups``.
+    to a newer release, ``backups``; where it may sleep, ``clusterPods``.
     """
     metadata = resource["metadata"]
     secrets = {
@@ -56,4 +57,5 @@ def cluster_references(resource: Resource) -> dict[str, Reference]:
         **data_references(resource),
         **restore_references(resource),
         **upgrade_references(resource),
+        **pod_references(resource),
     }

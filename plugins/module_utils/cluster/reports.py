@@ -14,7 +14,7 @@ from ..reporting.report import Report, is_ready_and_synced, unobserved
 from ..upgrade.record import CATALOG, UPDATING
 from ..workload.kind import PassEnd
 from ..workload.plans import Observed, named
-from . import hibernation, restore_status, restoring, upgrade_status, upgrading
+from . import hibernation, maintenance, restore_status, restoring, upgrade_status, upgrading
 from . import metric_user_status as metrics
 from . import root_credential_events as logins
 from .conditions import ClusterFacts
@@ -53,6 +53,7 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
     if not plan.paused:
         requeue = metrics.requeue(resource, status.get("clusterMetrics") or {}, requeue)
         requeue = hibernation.requeue(sleep, plan.hibernation, requeue)
+        requeue = maintenance.requeue(status.get("maintenance") or {}, plan.maintenance, requeue)
     return Report(
         status=status,
         events=[
@@ -105,6 +106,8 @@ def _facts(end: PassEnd[ClusterPlan], results: DatabaseResults) -> ClusterFacts:
         no_answer=plan.unanswered,
         stuck=plan.stuck,
         hibernation=plan.hibernation,
+        maintenance=plan.maintenance,
+        held=bool(plan.held),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..api import names
 from ..reporting.conditions import holds, phase, summary
 from ..reporting.reasons import ConditionType
-from . import hibernation
+from . import hibernation, maintenance
 from .conditions import READY_RULES, ClusterFacts, cluster_conditions, count, is_synced
 from .data_version import recorded
 
@@ -58,6 +58,9 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         "restore": facts.restore,
         "upgrade": facts.upgrade,
         "hibernation": hibernation.report(facts.resource, facts.hibernation, conditions),
+        "maintenance": maintenance.report(
+            facts.resource, facts.maintenance, is_applied=not (facts.failure or facts.held)
+        ),
     }
     status.update((name, dict(record)) for name, record in records.items() if record)
     status.update(_entrance(facts))

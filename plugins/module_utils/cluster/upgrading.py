@@ -50,6 +50,7 @@ from .canary import apart, before_compute_nodes, canary_to_ask, outdated, try_ca
 from .conditions import count
 from .data_version import asked_by, naming_field, with_data_version
 from .entrances import entrance
+from .maintenance import Maintenance
 from .rehearsing import missing_rehearsal, rehearsal_references, under_way
 from .rendering import render_matrixonecluster
 from .room import Room, find_room
@@ -157,7 +158,7 @@ def _asks_catalog(resource: Resource, observed: Observed) -> bool:
 
 
 def decide(
-    present: Resource, observed: Observed, children: Sequence[Manifest], now: str
+    present: Resource, observed: Observed, children: Sequence[Manifest], windows: Maintenance
 ) -> Upgrade:
     """Decide whether components may be changed, and what is on record of the upgrade.
 
@@ -165,15 +166,16 @@ def decide(
         present: the cluster, with what is known of its data at present in its status.
         observed: what its references led to, with the answer of the database.
         children: what it consists of, rendered.
-        now: the present, RFC 3339.
+        windows: whether it may begin, and the moment of that.
     """
+    now = windows.at
     before = recorded(present, observed)
     target, written = _versions(present)
     if target is None or written is None or not now:
         return Upgrade(before)
     if target.release > written.release:
         if not _has_begun(before, observed, target):
-            return _examined(present, observed, children, (written, target), now)
+            return _examined(present, observed, children, (written, target), windows)
         return _advanced(present, observed, children, _begun(before, written, target, now))
     before = before or _found_again(observed, children, written, target, now)
     if _is_past(before, target, written):
@@ -281,10 +283,10 @@ def _examined(
     observed: Observed,
     children: Sequence[Manifest],
     path: tuple[Version, Version],
-    now: str,
+    windows: Maintenance,
 ) -> Upgrade:
     """Return what the checks came to: the upgrade begins when each has passed, or is waived."""
-    written, target = path
+    (written, target), now = path, windows.at
     checks = checks_of(_subject(present, observed, children, path, now))
     rehearsal = missing_rehearsal(present, checks, target)
     if rehearsal is not None:
@@ -296,7 +298,7 @@ def _examined(
     checks += [room.check] if room else []
     record = _examination(checks, observed)
     held = [one for one in checks if one.holds_back]
-    if held or _is_paused(present):
+    if held or _is_paused(present) or windows.is_closed:
         ends: Json = {
             "from": str(written),
             "to": str(target),
@@ -304,8 +306,10 @@ def _examined(
             "pointOfNoReturn": AHEAD,
         }
         found = Catalog.read(observed.get(CATALOG_KEY))
-        message = _held(held, written, target) if held else _paused("all checks pass", written)
-        ends |= {"message": message} if held else {"message": message, "paused": True}
+        if held or not _is_paused(present):
+            ends["message"] = _held(held, written, target) if held else _too_early(windows, written)
+        else:
+            ends |= {"message": _paused("all checks pass", written), "paused": True}
         started = [room.canary] if room and room.canary else []
         return Upgrade({**record, **ends}, started, rehearsal, _no_answer(found))
     # On record before anything is changed: once the new transaction node runs, only the record
@@ -374,6 +378,14 @@ def _paused(what: str, written: Version | str) -> str:
     return (
         f"paused by spec.upgrade.paused before the point of no return: {what}; set it to false to "
         f"go on, or {written} again to cancel"
+    )
+
+
+def _too_early(windows: Maintenance, written: Version) -> str:
+    when = f"that opens at {windows.opens}" if windows.opens else "; none will open"
+    return (
+        f"all checks pass; the upgrade begins in the maintenance window {when}; remove "
+        f"spec.maintenance to begin now, or set {written} again to cancel"
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..clients.kubernetes.session import Session
 from ..cluster.hibernation import is_near
+from ..cluster.maintenance import is_due
 from ..reporting.conditions import holds_now
 from ..reporting.reasons import ConditionType
 from ..workload.plans import is_paused
@@ -51,7 +52,8 @@ def _reports(snapshot: Snapshot) -> bool:
     plan = snapshot.plan
     if plan.paused or plan.invalid or plan.waiting_for or plan.held:
         return True
-    if is_near(snapshot.resource, snapshot.now):
+    resource, now = snapshot.resource, snapshot.now
+    if is_near(resource, now) or is_due(resource, now):
         return True
     if any(pod["metadata"].get("deletionTimestamp") for pod in snapshot.pods):
         return True

@@ -43,6 +43,7 @@ _INTENDED: Final = frozenset(
     {
         Reason.PAUSED.value,
         Reason.UPGRADE_PAUSED.value,
+        Reason.WAITING_FOR_WINDOW.value,
         BackupReason.SUSPENDED.value,
         EarlyReason.STOPPED.value,
         Reason.HIBERNATED.value,

@@ -57,6 +57,7 @@ class Reason(StrEnum):
     CREDENTIAL_NOT_APPLIED = "CredentialNotApplied"
     UPGRADE_HELD = "UpgradeHeld"
     UPGRADE_PAUSED = "UpgradePaused"
+    WAITING_FOR_WINDOW = "WaitingForWindow"
     # Synced and Progressing
     UPGRADING_CATALOG = "UpgradingCatalog"
     ROLLING_OUT = "RollingOut"
