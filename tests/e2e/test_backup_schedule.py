@@ -141,7 +141,10 @@ def _require_that_only_the_newest_and_their_bases_are_left(
     paths = {one["meta"]["location"]["s3"]["path"] for one in _backups(cluster)}
     folder = place.folder("scheduled")
     with_files = {
-        file.relative_to(folder).parts[:2] for file in folder.rglob("*") if file.is_file()
+        # namespace, schedule and time
+        file.relative_to(folder).parts[:3]
+        for file in folder.rglob("*")
+        if file.is_file()
     }
     assert {f"{BUCKET}/scheduled/{'/'.join(parts)}" for parts in with_files} == paths
 

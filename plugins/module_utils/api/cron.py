@@ -24,6 +24,8 @@ from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from .fields import Fields
+
 _MACROS: Final = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
@@ -284,6 +286,36 @@ def duration(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
     return f"{hours}h{minutes}m{left}s"
+
+
+def zone_in(fields: Fields, name: str = "timeZone") -> str:
+    """Return the time zone that a field names; empty for UTC.
+
+    Raises:
+        InvalidSpec: there is no such time zone.
+    """
+    zone = fields.text(name)
+    try:
+        find_zone(zone)
+    except InvalidSchedule as error:
+        raise fields.refuse(name, str(error)) from error
+    return zone
+
+
+def schedule_in(fields: Fields, name: str, zone: str) -> Schedule:
+    """Return the schedule whose expression a field has, in a time zone that exists.
+
+    Raises:
+        InvalidSpec: it is no expression, or is never due.
+    """
+    expression = fields.required_text(name)
+    try:
+        schedule = parse(expression, zone)
+    except InvalidSchedule as error:
+        raise fields.refuse(name, str(error)) from error
+    if schedule.next_after(datetime.now(timezone.utc)) is None:
+        raise fields.refuse(name, f"{expression!r} is never due")
+    return schedule
 
 
 CALENDAR: Final[Mapping[str, Callable[[datetime], tuple[int, ...]]]] = {

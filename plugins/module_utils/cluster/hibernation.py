@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..admission.shapes import Mistake
 from ..api import names
-from ..api.cron import InvalidSchedule, Schedule, duration, find_zone, parse
+from ..api.cron import Schedule, duration, schedule_in, zone_in
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields, as_table
 from ..api.timestamps import timestamp, unix_time
@@ -308,20 +308,8 @@ def _timetable(wanted: Fields) -> Timetable | None:
     if wanted.raw("schedule") is None:
         return None
     fields = wanted.table("schedule")
-    zone = fields.text("timeZone")
-    try:
-        find_zone(zone)
-    except InvalidSchedule as error:
-        raise fields.refuse("timeZone", str(error)) from error
-    return Timetable(_times(fields, "sleep", zone), _times(fields, "wake", zone))
-
-
-def _times(fields: Fields, name: str, zone: str) -> Schedule:
-    expression = fields.required_text(name)
-    try:
-        return parse(expression, zone)
-    except InvalidSchedule as error:
-        raise fields.refuse(name, str(error)) from error
+    zone = zone_in(fields)
+    return Timetable(schedule_in(fields, "sleep", zone), schedule_in(fields, "wake", zone))
 
 
 def _stops(resource: Resource, observed: Observed) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from ..admission.shapes import Mistake
 from ..api import durations
 from ..api.comparing import differing_paths
-from ..api.cron import InvalidSchedule, Schedule, duration, find_zone, parse
+from ..api.cron import Schedule, duration, schedule_in, zone_in
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields, as_table
 from ..api.timestamps import timestamp, unix_time
@@ -209,20 +209,12 @@ def _sizeless(child: Manifest) -> Manifest:
 
 def _windows(resource: Resource) -> list[Window]:
     fields = Fields("", resource).table("spec").table("maintenance")
-    zone = fields.text("timeZone")
-    try:
-        find_zone(zone)
-    except InvalidSchedule as error:
-        raise fields.refuse("timeZone", str(error)) from error
+    zone = zone_in(fields)
     return [_window(one, zone) for one in fields.tables("windows")]
 
 
 def _window(fields: Fields, zone: str) -> Window:
-    try:
-        start = parse(fields.required_text("start"), zone)
-    except InvalidSchedule as error:
-        raise fields.refuse("start", str(error)) from error
     lasts = durations.seconds(fields, "duration")
     if not 60 <= lasts <= _LONGEST.total_seconds():
         raise fields.refuse("duration", "must be between 1m and 8784h")
-    return Window(start, timedelta(seconds=lasts))
+    return Window(schedule_in(fields, "start", zone), timedelta(seconds=lasts))

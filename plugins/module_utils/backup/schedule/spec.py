@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ...admission.shapes import Mistake
 from ...api import durations
-from ...api.cron import InvalidSchedule, Schedule, find_zone, parse
+from ...api.cron import Schedule, schedule_in, zone_in
 from ...api.errors import InvalidSpec
 from ...api.fields import Fields
 from ...api.types import Resource
@@ -80,11 +80,11 @@ class ScheduleSpec:
         spec = Fields("", resource).table("spec")
         late = spec.number("startingDeadlineSeconds", 1)
         template, verify = spec.table("template"), spec.table("verify")
-        proven = spec.raw("verify") is not None
+        proven, zone = spec.raw("verify") is not None, zone_in(spec)
         return cls(
             name=resource["metadata"]["name"],
             namespace=resource["metadata"].get("namespace") or "default",
-            schedule=_schedule(spec),
+            schedule=schedule_in(spec, "schedule", zone),
             suspended=spec.flag("suspend"),
             deadline=None if late is None else timedelta(seconds=late),
             policy=spec.choice("concurrencyPolicy", (WAIT, FORBID), WAIT),
@@ -95,7 +95,7 @@ class ScheduleSpec:
             target=from_fields(template.table("target"), TARGET),
             folder=_folder(resource),
             alert_after=_span(spec, "alertAfter"),
-            verification=_cron(verify, spec.text("timeZone")) if proven else None,
+            verification=schedule_in(verify, "schedule", zone) if proven else None,
             verify={key: value for key, value in verify.data.items() if key != "schedule"},
         )
 
@@ -187,27 +187,6 @@ def _folder(resource: Resource) -> str:
     if folder := status.text("folder"):
         return folder
     return f"{namespace}-{name}" if status.text("lastScheduleTime") else f"{namespace}/{name}"
-
-
-def _schedule(spec: Fields) -> Schedule:
-    zone = spec.text("timeZone")
-    try:
-        find_zone(zone)
-    except InvalidSchedule as error:
-        raise spec.refuse("timeZone", str(error)) from error
-    return _cron(spec, zone)
-
-
-def _cron(spec: Fields, zone: str) -> Schedule:
-    """Return the times of the field ``schedule`` in a zone that exists."""
-    expression = spec.required_text("schedule")
-    try:
-        schedule = parse(expression, zone)
-    except InvalidSchedule as error:
-        raise spec.refuse("schedule", str(error)) from error
-    if schedule.next_after(datetime.now(timezone.utc)) is None:
-        raise spec.refuse("schedule", f"{expression!r} is never due")
-    return schedule
 
 
 def _retention(fields: Fields) -> Policy:
