@@ -26,6 +26,36 @@ def resume(kubectl: Kubectl, cluster: Json) -> str:
     return f"{_title(cluster)} is resumed"
 
 
+def hibernate(kubectl: Kubectl, cluster: Json, scope: str | None) -> str:
+    """Stop what a cluster runs, until it is woken.
+
+    Args:
+        kubectl: where the cluster was found.
+        cluster: the MatrixOneCluster.
+        scope: ``Compute`` or ``Database``; None as in its spec.
+    """
+    chosen = {"scope": scope} if scope else {}
+    _patch(kubectl, cluster, {"spec": {"hibernation": {"asleep": True, **chosen}}})
+    return f"{_title(cluster)} falls asleep; to wake it: kubectl matrixone wake"
+
+
+def wake(kubectl: Kubectl, cluster: Json, *, by_schedule: bool) -> str:
+    """Start a cluster again, or let its schedule decide.
+
+    Raises:
+        PluginError: there is no schedule.
+    """
+    schedule = table_in(table_in(cluster, "spec"), "hibernation").get("schedule")
+    if by_schedule and not schedule:
+        raise PluginError(f"{_title(cluster)} has no schedule in spec.hibernation")
+    asleep = None if by_schedule else False
+    _patch(kubectl, cluster, {"spec": {"hibernation": {"asleep": asleep}}})
+    if by_schedule:
+        return f"{_title(cluster)} follows its schedule"
+    hint = "; to follow its schedule: kubectl matrixone wake --by-schedule" if schedule else ""
+    return f"{_title(cluster)} wakes, and stays awake{hint}"
+
+
 def restart(kubectl: Kubectl, cluster: Json, part: str, now: datetime) -> str:
     """Replace the Pods of a cluster, or of one of its sets.
 

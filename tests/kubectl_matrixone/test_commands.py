@@ -112,6 +112,32 @@ def test_pausing_restarting_and_cordoning_are_annotations(space: Space, plugin: 
     assert "matrixorigin.io/store-cordon" not in space.annotations("pod", "mo-tp-cn-a")
 
 
+def test_a_cluster_is_put_to_sleep_and_woken(space: Space, plugin: Run) -> None:
+    def run(*arguments: str) -> Any:
+        return plugin(*arguments, "-n", space.name)
+
+    def hibernation() -> Any:
+        return space.get("mo", "mo")["spec"].get("hibernation")
+
+    assert "falls asleep" in run("hibernate", "mo").stdout
+    assert hibernation() == {"asleep": True, "scope": "Compute"}
+    assert run("hibernate", "--scope", "Database").returncode == 0
+    assert hibernation() == {"asleep": True, "scope": "Database"}
+    late = run("hibernate", "--wait", "--timeout", "3s")
+    assert (late.returncode, "has not ended within 3 s" in late.stderr) == (1, True)
+    refused = run("wake", "--by-schedule")
+    assert (refused.returncode, "has no schedule" in refused.stderr) == (1, True)
+    assert "stays awake" in run("wake").stdout
+    assert hibernation()["asleep"] is False
+    schedule = {"sleep": "0 20 * * *", "wake": "0 7 * * *"}
+    change = json.dumps({"spec": {"hibernation": {"schedule": schedule}}})
+    space.kubectl("patch", "mo", "mo", "--type=merge", f"--patch={change}")
+    assert "kubectl matrixone wake --by-schedule" in run("wake").stdout
+    assert "follows its schedule" in run("wake", "--by-schedule").stdout
+    assert hibernation() == {"scope": "Database", "schedule": schedule}
+    space.kubectl("patch", "mo", "mo", "--type=merge", '--patch={"spec":{"hibernation":null}}')
+
+
 def test_an_upgrade_is_held_and_taken_back(space: Space, plugin: Run) -> None:
     def upgrade(*arguments: str) -> Any:
         return plugin("upgrade", "mo", "-n", space.name, *arguments)
@@ -243,6 +269,16 @@ def test_the_shell_completes_commands_options_and_names(
     *found, directive = plugin.completed(*words[:1], *here, *words[1:])
     assert directive == ":4"
     if expected is None:
-        expected = ["backup", "backups", "cordon", "doctor", "logs", "pause", "report", "restart"]
-        expected += ["restore", "resume", "sql", "status", "uncordon", "upgrade", "verify"]
+        expected = [
+            "backup",
+            "backups",
+            "cordon",
+            "doctor",
+            "hibernate",
+            "logs",
+            "pause",
+            "report",
+            "restart",
+        ]
+        expected += ["restore", "resume", "sql", "status", "uncordon", "upgrade", "verify", "wake"]
     assert sorted(found) == expected
