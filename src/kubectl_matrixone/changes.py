@@ -17,13 +17,13 @@ _RESTARTED: Final = "matrixorigin.io/restartedAt"
 def pause(kubectl: Kubectl, cluster: Json) -> str:
     """Keep the operator away from a cluster."""
     _annotate(kubectl, cluster, {_PAUSED[0]: "true"})
-    return f"{_title(cluster)} is paused: the operator leaves it alone until it is resumed"
+    return f"{title_of(cluster)} is paused: the operator leaves it alone until it is resumed"
 
 
 def resume(kubectl: Kubectl, cluster: Json) -> str:
     """Let the operator act on a cluster again."""
     _annotate(kubectl, cluster, dict.fromkeys(_PAUSED))
-    return f"{_title(cluster)} is resumed"
+    return f"{title_of(cluster)} is resumed"
 
 
 def hibernate(kubectl: Kubectl, cluster: Json, scope: str | None) -> str:
@@ -35,8 +35,8 @@ def hibernate(kubectl: Kubectl, cluster: Json, scope: str | None) -> str:
         scope: ``Compute`` or ``Database``; None as in its spec.
     """
     chosen = {"scope": scope} if scope else {}
-    _patch(kubectl, cluster, {"spec": {"hibernation": {"asleep": True, **chosen}}})
-    return f"{_title(cluster)} falls asleep; to wake it: kubectl matrixone wake"
+    patch(kubectl, cluster, {"spec": {"hibernation": {"asleep": True, **chosen}}})
+    return f"{title_of(cluster)} falls asleep; to wake it: kubectl matrixone wake"
 
 
 def wake(kubectl: Kubectl, cluster: Json, *, by_schedule: bool) -> str:
@@ -47,13 +47,13 @@ def wake(kubectl: Kubectl, cluster: Json, *, by_schedule: bool) -> str:
     """
     schedule = table_in(table_in(cluster, "spec"), "hibernation").get("schedule")
     if by_schedule and not schedule:
-        raise PluginError(f"{_title(cluster)} has no schedule in spec.hibernation")
+        raise PluginError(f"{title_of(cluster)} has no schedule in spec.hibernation")
     asleep = None if by_schedule else False
-    _patch(kubectl, cluster, {"spec": {"hibernation": {"asleep": asleep}}})
+    patch(kubectl, cluster, {"spec": {"hibernation": {"asleep": asleep}}})
     if by_schedule:
-        return f"{_title(cluster)} follows its schedule"
+        return f"{title_of(cluster)} follows its schedule"
     hint = "; to follow its schedule: kubectl matrixone wake --by-schedule" if schedule else ""
-    return f"{_title(cluster)} wakes, and stays awake{hint}"
+    return f"{title_of(cluster)} wakes, and stays awake{hint}"
 
 
 def restart(kubectl: Kubectl, cluster: Json, part: str, now: datetime) -> str:
@@ -70,7 +70,7 @@ def restart(kubectl: Kubectl, cluster: Json, part: str, now: datetime) -> str:
     """
     one = _set_of(kubectl, cluster, part) if part else cluster
     _annotate(kubectl, one, {_RESTARTED: f"{now:%Y-%m-%dT%H:%M:%SZ}"})
-    return f"{_title(one)} replaces its Pods, as after a change; see: kubectl matrixone status"
+    return f"{title_of(one)} replaces its Pods, as after a change; see: kubectl matrixone status"
 
 
 def _set_of(kubectl: Kubectl, cluster: Json, part: str) -> Json:
@@ -80,7 +80,7 @@ def _set_of(kubectl: Kubectl, cluster: Json, part: str) -> Json:
         raise PluginError(f"{part!r} names no set; write it as in the status, such as cnset/mo-tp")
     found = kubectl.get(resource_of(kind), name)
     if _labels(found).get(LABEL) != cluster["metadata"]["name"]:
-        raise PluginError(f"{known[kind.lower()]} {name} is not one of {_title(cluster)}")
+        raise PluginError(f"{known[kind.lower()]} {name} is not one of {title_of(cluster)}")
     return found
 
 
@@ -100,14 +100,27 @@ def cordon(kubectl: Kubectl, pod: str, *, is_cordoned: bool) -> str:
 
 def upgrade(kubectl: Kubectl, cluster: Json, version: str) -> str:
     """Ask for another version of MatrixOne."""
-    _patch(kubectl, cluster, {"spec": {"version": version}})
-    return f"{_title(cluster)} is asked for {version}; see: kubectl matrixone status"
+    patch(kubectl, cluster, _version(version))
+    return f"{title_of(cluster)} is asked for {version}; see: kubectl matrixone status"
+
+
+def check_upgrade(kubectl: Kubectl, cluster: Json, version: str) -> None:
+    """Have the API server check another version, and change nothing.
+
+    Raises:
+        KubectlError: it would refuse it.
+    """
+    patch(kubectl, cluster, _version(version), "--dry-run=server")
+
+
+def _version(version: str) -> dict[str, Any]:
+    return {"spec": {"version": version}}
 
 
 def hold_upgrade(kubectl: Kubectl, cluster: Json, *, is_held: bool) -> str:
     """Pause an upgrade before the point of no return, or let it go on."""
-    _patch(kubectl, cluster, {"spec": {"upgrade": {"paused": True if is_held else None}}})
-    return f"the upgrade of {_title(cluster)} {'is paused' if is_held else 'goes on'}"
+    patch(kubectl, cluster, {"spec": {"upgrade": {"paused": True if is_held else None}}})
+    return f"the upgrade of {title_of(cluster)} {'is paused' if is_held else 'goes on'}"
 
 
 def cancel_upgrade(kubectl: Kubectl, cluster: Json) -> str:
@@ -119,7 +132,7 @@ def cancel_upgrade(kubectl: Kubectl, cluster: Json) -> str:
     record = table_in(table_in(cluster, "status"), "upgrade")
     before = record.get("from")
     if record.get("phase") not in {"Held", "Updating"} or not before:
-        raise PluginError(f"no upgrade of {_title(cluster)} is under way that could be canceled")
+        raise PluginError(f"no upgrade of {title_of(cluster)} is under way that could be canceled")
     if record.get("pointOfNoReturn") != "Ahead":
         raise PluginError(
             f"the upgrade to {record.get('to')} is past the point of no return: earlier versions "
@@ -129,14 +142,19 @@ def cancel_upgrade(kubectl: Kubectl, cluster: Json) -> str:
 
 
 def _annotate(kubectl: Kubectl, one: Json, values: Mapping[str, str | None]) -> None:
-    _patch(kubectl, one, {"metadata": {"annotations": dict(values)}})
+    patch(kubectl, one, {"metadata": {"annotations": dict(values)}})
 
 
-def _patch(kubectl: Kubectl, one: Json, change: dict[str, Any]) -> None:
+def patch(kubectl: Kubectl, one: Json, change: dict[str, Any], *options: str) -> None:
+    """Change fields of an object, by a merge patch.
+
+    Raises:
+        KubectlError: the API server refuses it.
+    """
     kind = "pods" if one["kind"] == "Pod" else resource_of(one["kind"])
     kubectl.run(
         *("patch", kind, one["metadata"]["name"], "--type=merge"),
-        *("--field-manager=kubectl-matrixone", "--patch", json.dumps(change)),
+        *("--field-manager=kubectl-matrixone", "--patch", json.dumps(change), *options),
     )
 
 
@@ -144,5 +162,6 @@ def _labels(one: Json) -> Json:
     return table_in(one["metadata"], "labels")
 
 
-def _title(one: Json) -> str:
+def title_of(one: Json) -> str:
+    """Return kind, namespace and name of an object."""
     return f"{one['kind']} {one['metadata']['namespace']}/{one['metadata']['name']}"

@@ -12,12 +12,16 @@ from .commands import (
     backup,
     backups,
     doctor,
+    drain,
     hibernation,
     logs,
+    promote,
+    render,
     report,
     restore,
     sql,
     status,
+    top,
     upgrade,
     verify,
 )
@@ -28,17 +32,21 @@ from .kubectl import Kubectl
 _USAGE, _INTERRUPTED = 2, 130
 _COMMANDS: Final = (
     status,
+    top,
     sql,
     logs,
     report,
     doctor,
     annotating,
     hibernation,
+    drain,
+    promote,
     upgrade,
     backup,
     backups,
     verify,
     restore,
+    render,
 )
 """In the order of the help."""
 

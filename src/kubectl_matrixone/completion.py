@@ -23,6 +23,7 @@ _NO_FILES: Final = ":4"
 _NAMED: Final = {
     "backup": (BACKUPS,),
     "base": (BACKUPS,),
+    "claim": (resource_of("CNClaim"),),
     "cluster": (CLUSTER,),
     "like": (CLUSTER,),
     "schedule": (resource_of("BackupSchedule"),),

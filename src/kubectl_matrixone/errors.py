@@ -16,6 +16,10 @@ class KubectlError(PluginError):
     """kubectl refused; the message is its own."""
 
 
+class Unanswered(PluginError):
+    """The database does not answer now; it may do so later."""
+
+
 class NoSuchCluster(PluginError):
     """There is no MatrixOneCluster of that name, or more than one could be meant."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TextIO
 
-from .errors import KubectlError, PluginError
+from .errors import KubectlError, PluginError, Unanswered
 from .kubectl import Json, Kubectl, parsed, table_in
 
 _POLL_SECONDS: Final = 2.0
@@ -98,13 +98,14 @@ def follow(
     Raises:
         PluginError: the time is over; the message says how far it was.
         KubectlError: it could not be read ten times in a row.
+        Unanswered: the database did not answer ten times in a row.
     """
     began, state, failures = time.monotonic(), State("nothing is known of it yet"), 0
     try:
         while True:
             try:
                 state, failures = observed(), 0
-            except KubectlError as error:
+            except (KubectlError, Unanswered) as error:
                 failures += 1
                 if failures == _TRIES:
                     raise

@@ -27,6 +27,8 @@ COMPONENT: Final = "matrixorigin.io/component"
 """On a Pod: the kind of its set."""
 OPERATOR: Final = "app.kubernetes.io/name=matrixone-operator"
 """What selects the Deployment and the Pods of the operator."""
+POOL: Final = "pool.matrixorigin.io/pool-name"
+"""On a Pod of a CNPool: its name."""
 CORDON: Final = "matrixorigin.io/store-cordon"
 SETS: Final = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")
 SOURCE: Final = "matrixonecluster"

@@ -78,7 +78,7 @@ def _storage(cluster: Cluster, now: datetime, style: Style) -> Iterator[str]:
         rows.append(("Log shards", ", ".join(shown)))
     if cluster.volumes:
         unbound = [f"{one.name} is {one.phase}" for one in cluster.volumes if one.phase != "Bound"]
-        rows.append(("Volumes", "; ".join((_sizes(cluster), *unbound))))
+        rows.append(("Volumes", "; ".join((sizes(cluster), *unbound))))
     rows.append(("Last backup", _backup(cluster.backup, now)))
     if cluster.certificate:
         expires = cluster.certificate.expires
@@ -89,7 +89,8 @@ def _storage(cluster: Cluster, now: datetime, style: Style) -> Iterator[str]:
         yield style.cut(f"{name.ljust(width)}  {text}")
 
 
-def _sizes(cluster: Cluster) -> str:
+def sizes(cluster: Cluster) -> str:
+    """Return how many volumes of which size a cluster has."""
     counts: dict[str, int] = {}
     for one in cluster.volumes:
         counts[one.size] = counts.get(one.size, 0) + 1

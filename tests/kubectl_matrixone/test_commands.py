@@ -269,16 +269,7 @@ def test_the_shell_completes_commands_options_and_names(
     *found, directive = plugin.completed(*words[:1], *here, *words[1:])
     assert directive == ":4"
     if expected is None:
-        expected = [
-            "backup",
-            "backups",
-            "cordon",
-            "doctor",
-            "hibernate",
-            "logs",
-            "pause",
-            "report",
-            "restart",
-        ]
-        expected += ["restore", "resume", "sql", "status", "uncordon", "upgrade", "verify", "wake"]
+        expected = ["backup", "backups", "cordon", "doctor", "drain", "hibernate", "logs", "pause"]
+        expected += ["promote", "render", "report", "restart", "restore", "resume", "sql", "status"]
+        expected += ["top", "uncordon", "upgrade", "verify", "wake"]
     assert sorted(found) == expected
