@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Iterator
 
+import pymysql
 import pytest
 
 from testbed.bed import TestBed
@@ -24,7 +25,7 @@ from tests.e2e.log_stores import (
     state,
     wreck,
 )
-from tests.e2e.traffic import Traffic
+from tests.e2e.traffic import Traffic, conclude
 from tests.support.waiting import eventually, unchanged
 
 pytestmark = [
@@ -199,6 +200,51 @@ def test_a_transaction_node_is_stopped_and_goes_on_with_its_shard(cluster: Clust
     with Traffic(cluster, "after-the-stop") as after:
         time.sleep(5)
     after.require_nothing_lost(longest=30, errors=20)
+
+
+@pytest.mark.parametrize("scope", ["Compute", "Database"])
+def test_a_cluster_that_hibernates_wakes_with_every_row(cluster: Cluster, scope: str) -> None:
+    """Under traffic until it sleeps; what was acknowledged by then is there when it wakes."""
+
+    def sleeps() -> str:
+        return str((cluster.get("mo", "mo")["status"].get("hibernation") or {}).get("state"))
+
+    def asleep(is_asleep: bool) -> None:
+        cluster.patch("mo", "mo", {"spec": {"hibernation": {"asleep": is_asleep, "scope": scope}}})
+
+    with Traffic(cluster, f"before-the-sleep-{scope.lower()}") as before:
+        time.sleep(5)
+        asleep(True)
+        began = time.monotonic()
+        eventually(lambda: sleeps() == "Asleep", DRAIN_SECONDS + 120, "sleep")
+        fell = time.monotonic() - began
+    left = {kind: len(cluster.pods(kind)) for kind in ("LogSet", "DNSet", "CNSet", "ProxySet")}
+    stays = 0 if scope == "Database" else 3
+    assert left == {"LogSet": stays, "DNSet": min(stays, 1), "CNSet": 0, "ProxySet": 0}
+    assert cluster.condition("mo", "mo", "Ready")["reason"] == "Hibernated"
+    asleep(False)
+    began = time.monotonic()
+    eventually(lambda: answers(cluster), 240, "an answer to SQL")
+    answered = time.monotonic() - began
+    cluster.await_ready()
+    woke = time.monotonic() - began
+    assert before.acknowledged <= before.stored()
+    with Traffic(cluster, f"after-the-sleep-{scope.lower()}") as after:
+        time.sleep(5)
+    after.require_nothing_lost(longest=30, errors=20)
+    rows = len(before.acknowledged)
+    conclude(
+        f"hibernation {scope}: asleep after {fell:.1f} s, SQL {answered:.1f} s after waking, "
+        f"Ready after {woke:.1f} s, {rows} rows there"
+    )
+
+
+def answers(cluster: Cluster) -> bool:
+    try:
+        cluster.connect().close()
+    except (pymysql.MySQLError, OSError):
+        return False
+    return True
 
 
 def test_groups_and_proxies_are_added_and_removed(cluster: Cluster) -> None:
