@@ -3,6 +3,7 @@
 
 import contextlib
 import datetime
+from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -146,6 +147,13 @@ RESOURCE_CREATED = Gauge(
     ["group", "kind", "name", "namespace", "version"],
     registry=REGISTRY,
 )
+RESOURCE_CONDITION = Gauge(
+    "resource_condition",
+    "A condition of a controlled object: 1 if it is True, 0 if it is False, -1 if it is neither",
+    # Prometheus has labels of its own for the Pod that it scrapes: namespace, for one.
+    ["group", "kind", "object_namespace", "object", "condition", "reason"],
+    registry=REGISTRY,
+)
 LEADER = Gauge(
     "leader_election_master_status",
     "1 while this process is the leader, 0 while it is not",
@@ -193,7 +201,12 @@ ADMISSION_FAILURES = Counter(
 )
 
 
-def note_resource(labels: tuple[str, str, str, str, str], created: str) -> None:
+Labels = tuple[str, str, str, str, str]
+_CONDITION_VALUES = {"True": 1, "False": 0}
+_shown_conditions: dict[Labels, set[tuple[str, str]]] = {}
+
+
+def note_resource(labels: Labels, created: str) -> None:
     """Show a controlled object.
 
     Args:
@@ -205,7 +218,29 @@ def note_resource(labels: tuple[str, str, str, str, str], created: str) -> None:
         RESOURCE_CREATED.labels(*labels).set(seconds)
 
 
-def forget_resource(labels: tuple[str, str, str, str, str]) -> None:
+def note_conditions(labels: Labels, conditions: Mapping[str, tuple[str, str]]) -> None:
+    """Show conditions of a controlled object in place of those that were shown before.
+
+    Args:
+        labels: as in :func:`note_resource`.
+        conditions: status and reason by type.
+    """
+    group, kind, name, namespace, _version = labels
+    own = (group, kind, namespace, name)
+    shown = {(condition, reason) for condition, (_status, reason) in conditions.items()}
+    for before in _shown_conditions.get(labels, set()) - shown:
+        RESOURCE_CONDITION.remove(*own, *before)
+    for condition, (status, reason) in conditions.items():
+        series = RESOURCE_CONDITION.labels(*own, condition, reason)
+        series.set(_CONDITION_VALUES.get(status, -1))
+    if shown:
+        _shown_conditions[labels] = shown
+    else:
+        _shown_conditions.pop(labels, None)
+
+
+def forget_resource(labels: Labels) -> None:
     """A controlled object was deleted; labels as in :func:`note_resource`."""
+    note_conditions(labels, {})
     with contextlib.suppress(KeyError):
         RESOURCE_CREATED.remove(*labels)

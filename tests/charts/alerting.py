@@ -49,7 +49,8 @@ class Engine:
         Args:
             alert: the rule.
             own: labels of the series, which the alert has to keep.
-            series: samples by name without ``matrixone_``; a name may have labels.
+            series: samples by name, which may have labels. Names of the operator for MatrixOne lack
+                ``matrixone_``; those of the runner begin with ``resource_``.
             minute: when.
         """
         named = ",".join(f'{name}="{value}"' for name, value in own.items())
@@ -57,9 +58,8 @@ class Engine:
         load = "load 1m\n"
         for name, samples in series.items():
             metric, _, labels = name.removesuffix("}").partition("{")
-            load += (
-                f"  matrixone_{metric}{{{','.join(filter(None, (common, labels)))}}} {samples}\n"
-            )
+            shown = metric if metric.startswith("resource_") else f"matrixone_{metric}"
+            load += f"  {shown}{{{','.join(filter(None, (common, labels)))}}} {samples}\n"
         held = range(minute - int(alert["for"].removesuffix("m")), minute + 1)
         answers = self._ask(load, [{"expr": alert["expr"], "at": at * 60} for at in held])
         assert all(sample.items() >= own.items() for one in answers for sample in one)

@@ -2,6 +2,7 @@
 """The collection's watches.yaml: what each kind is watched with, whatever it shares with others."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,7 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
         ),
         precheck="matrixorigin.matrixone.up_to_date",
         trigger_variable=True,
+        condition_metrics=("Ready", "Synced", "Degraded"),
         isolation=Isolation.SHARED,
     )
 
@@ -101,6 +103,9 @@ def of_backups(role: str, kind: str) -> Watch:
     return replace(found, finalizer=replace(found.finalizer, run_timeout=900))
 
 
+UNSHOWN: dict[str, Any] = {"condition_metrics": ()}
+"""Of kinds of which there may be thousands."""
+
 EXPECTED = [
     replace(watch("matrixonecluster", "MatrixOneCluster"), reconcile_period=600, references=LOGINS),
     replace(watch("logset", "LogSet"), probe=PROBE),
@@ -113,9 +118,11 @@ EXPECTED = [
     ),
     replace(watch("proxyset", "ProxySet"), probe=PROBE, references=(LOG_SET, TLS_SECRET)),
     replace(watch("webui", "WebUI"), references=(CN_SET,)),
-    replace(of_backups("backupjob", "BackupJob"), reconcile_period=3600),
-    replace(of_backups("restorejob", "RestoreJob"), reconcile_period=3600),
-    replace(of_backups("backup", "Backup"), admission=Admission(), all_namespaces_only=True),
+    replace(of_backups("backupjob", "BackupJob"), reconcile_period=3600, **UNSHOWN),
+    replace(of_backups("restorejob", "RestoreJob"), reconcile_period=3600, **UNSHOWN),
+    replace(
+        of_backups("backup", "Backup"), admission=Admission(), all_namespaces_only=True, **UNSHOWN
+    ),
     replace(
         watch("backupschedule", "BackupSchedule"),
         reconcile_period=600,
@@ -148,8 +155,15 @@ EXPECTED = [
         finalizer=None,
         selector=Selector((), (Requirement("pool.matrixorigin.io/pool-name", "DoesNotExist"),)),
         max_concurrent_reconciles=1,
+        **UNSHOWN,
     ),
-    replace(watch("cnclaimset", "CNClaimSet"), reconcile_period=600, precheck="", finalizer=None),
+    replace(
+        watch("cnclaimset", "CNClaimSet"),
+        reconcile_period=600,
+        precheck="",
+        finalizer=None,
+        **UNSHOWN,
+    ),
     replace(
         watch("matrixonecluster_early", "MatrixoneCluster", EARLY),
         reconcile_period=60,

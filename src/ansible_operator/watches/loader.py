@@ -151,6 +151,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         watch_dependent_annotations=_annotations(fields),
         watch_dependent_status=fields.flag("watchDependentStatus", default=False),
         trigger_variable=fields.flag("triggerVariable", default=False),
+        condition_metrics=fields.texts("conditionMetrics"),
         keep_managed_fields=fields.flag("keepManagedFields", default=True),
         references=tuple(_reference(item) for item in fields.nested("references", "Reference")),
         members=tuple(_members(item) for item in fields.nested("members", "Members")),

@@ -190,6 +190,7 @@ class Watch:
         watch_dependent_status: whether status-only changes of dependents trigger a run.
         max_concurrent_reconciles: runs at the same time; 0 means the flag's value.
         trigger_variable: whether plays have the variable ``ansible_operator_trigger``.
+        condition_metrics: types of conditions of the objects that are shown as metrics.
         keep_managed_fields: whether the variable with the whole object has ``managedFields``; they
             are more than half of many objects, and every task pays for them.
         run_timeout: seconds after which a run is ended; 0 means no limit.
@@ -220,6 +221,7 @@ class Watch:
     watch_dependent_annotations: DependentAnnotations = DependentAnnotations.ALL
     watch_dependent_status: bool = False
     trigger_variable: bool = False
+    condition_metrics: tuple[str, ...] = ()
     keep_managed_fields: bool = True
     references: tuple[Reference, ...] = ()
     members: tuple[Members, ...] = ()

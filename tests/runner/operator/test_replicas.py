@@ -49,8 +49,13 @@ def test_the_process_serves_probes_metrics_and_the_metrics_api(
     assert f'ansible_operator_reconcile_result{{{gvk},result="succeeded"}} ' in text
     assert 'resource_created_at_seconds{group="runner.example.com",kind="Memcached"' in text
     assert "plays 1" in text.splitlines()
+    successful = (
+        'resource_condition{condition="Successful",group="runner.example.com",kind="Memcached",'
+        f'object="measured",object_namespace="{cluster.name}",reason="Successful"}} 1.0'
+    )
+    assert successful in text.splitlines()
     cluster.kubectl("delete", "memcacheds.runner.example.com", "measured")
-    eventually(lambda: 'name="measured"' not in fetch(metrics, "/metrics")[1])
+    eventually(lambda: '"measured"' not in fetch(metrics, "/metrics")[1])
     assert operator.stop() == 0
 
 

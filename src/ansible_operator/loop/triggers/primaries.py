@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which changes of a controlled object lead to a run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from ansible_operator import metrics
@@ -33,6 +33,24 @@ def _selected(watch: Watch, obj: Object) -> bool:
 def _has_finalizer(watch: Watch, obj: Object) -> bool:
     finalizer = watch.finalizer
     return finalizer is not None and finalizer.name in (_metadata(obj).get("finalizers") or ())
+
+
+def conditions_of(obj: Object, wanted: Container[str]) -> dict[str, tuple[str, str]]:
+    """Return status and reason of an object's conditions by their type.
+
+    Whoever writes a status may write anything: what has no shape of a condition is left out.
+
+    Args:
+        obj: with its status.
+        wanted: types of conditions.
+    """
+    status = obj.get("status")
+    listed = status.get("conditions") if isinstance(status, Mapping) else None
+    return {
+        one["type"]: (str(one.get("status")), str(one.get("reason") or ""))
+        for one in (listed if isinstance(listed, list) else ())
+        if isinstance(one, Mapping) and isinstance(one.get("type"), str) and one["type"] in wanted
+    }
 
 
 def why_run(watch: Watch, event: EventType, before: Object | None, now: Object) -> str:
@@ -120,6 +138,8 @@ class PrimaryTrigger:
             metrics.forget_resource(labels)
         else:
             metrics.note_resource(labels, metadata.get("creationTimestamp", ""))
+            if wanted := self._controlled.watch.condition_metrics:
+                metrics.note_conditions(labels, conditions_of(now, wanted))
         keys = {
             "Event type": EVENT_NAMES[event],
             "GroupVersionKind": str(gvk),

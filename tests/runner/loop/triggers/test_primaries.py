@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from ansible_operator import metrics
 from ansible_operator.kube.interface import EventType
-from ansible_operator.loop.triggers.primaries import why_run
+from ansible_operator.loop.triggers.primaries import conditions_of, why_run
 from ansible_operator.watches import Finalizer, KindName, PlayPath, Requirement, Selector, Watch
 
 KIND = KindName("g", "v1", "K")
@@ -87,3 +88,57 @@ def test_objects_of_an_ignored_namespace_are_only_let_go(
 
 def test_deletions_always_pass() -> None:
     assert why_run(SELECTING, EventType.DELETED, obj(), obj()) == "deleted"
+
+
+def having(*conditions: Any) -> dict[str, Any]:
+    return {**obj(), "status": {"conditions": list(conditions)}}
+
+
+def condition(kind: str, status: str, reason: str) -> dict[str, str]:
+    return {"type": kind, "status": status, "reason": reason}
+
+
+def shown() -> dict[tuple[str, str], float]:
+    """Return the values of an object's conditions, by type and reason."""
+    [family] = metrics.RESOURCE_CONDITION.collect()
+    return {
+        (sample.labels["condition"], sample.labels["reason"]): sample.value
+        for sample in family.samples
+        if sample.labels["object"] == "x"
+    }
+
+
+def test_conditions_are_shown_as_they_are() -> None:
+    """One value for each, also when the reason changes; and none of what is gone."""
+    labels = ("g", "K", "x", "d", "v1")
+    wanted = ("Ready", "Degraded")
+    first = having(
+        condition("Ready", "False", "Creating"),
+        condition("Degraded", "Unknown", ""),
+        condition("Synced", "True", "Applied"),
+    )
+    metrics.note_conditions(labels, conditions_of(first, wanted))
+    assert shown() == {("Ready", "Creating"): 0, ("Degraded", ""): -1}
+
+    later = having(condition("Ready", "True", "Serves"))
+    metrics.note_conditions(labels, conditions_of(later, wanted))
+    assert shown() == {("Ready", "Serves"): 1}
+
+    metrics.forget_resource(labels)
+    assert shown() == {}
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        None,
+        "Ready",
+        {},
+        {"conditions": None},
+        {"conditions": {"type": "Ready"}},
+        {"conditions": ["Ready", None, {"status": "True"}, {"type": ["Ready"]}]},
+    ],
+)
+def test_what_is_no_condition_is_left_out(status: Any) -> None:
+    """Whoever may write a status may write anything."""
+    assert conditions_of({**obj(), "status": status}, ("Ready",)) == {}
