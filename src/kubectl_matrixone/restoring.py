@@ -16,7 +16,8 @@ from .reading import SOURCE
 from .saving import timed_name
 
 _RESTORE_LETTERS: Final = 54
-_ONCE: Final = ("restoreFrom", "restoreSource")
+_OF_THE_OLD: Final = ("restoreFrom", "restoreSource", "hibernation")
+"""What a new cluster does not have: it is restored from another place, and must not sleep."""
 _OF_ONE_UPGRADE: Final = ("paused", "waive")
 
 
@@ -142,7 +143,7 @@ def restored(backup: Json, like: Json, wanted: Restoring) -> Restored:
     """
     _check(backup)
     spec = copy.deepcopy(table_in(like, "spec"))
-    for name in _ONCE:
+    for name in _OF_THE_OLD:
         spec.pop(name, None)
     upgrade = table_in(spec, "upgrade")
     for name in _OF_ONE_UPGRADE:

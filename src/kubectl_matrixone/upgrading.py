@@ -63,8 +63,9 @@ def plan(
     if record and record.phase not in ENDED and version in {"", record.to}:
         yield from _under_way(record)
         return
-    before = data_version(cluster)
-    yield from _ahead(cluster, before, version, backup, now)
+    yield from _ahead(cluster, data_version(cluster), version, backup, now)
+    if waits := _window(cluster):
+        yield waits
 
 
 def _under_way(record: Upgrade) -> Iterator[str]:
@@ -76,6 +77,14 @@ def _under_way(record: Upgrade) -> Iterator[str]:
         "Checks:", [_check(one.name, one.result, one.message) for one in record.checks]
     )
     yield from _listed("Order:", _ORDER)
+
+
+def _window(cluster: Json) -> str:
+    """Return when a change may begin; empty if it may at once, or that is not known."""
+    windows = table_in(table_in(cluster, "status"), "maintenance")
+    if windows.get("open") is not False:
+        return ""
+    return f"It begins in the next maintenance window, {windows.get('nextChange') or 'some day'}."
 
 
 def _check(name: str, result: str, message: str) -> str:
@@ -137,13 +146,14 @@ def upgrade_state(cluster: Json) -> State:
     record, wanted = table_in(status, "upgrade"), str(spec.get("version") or "")
     if status.get("observedGeneration") != metadata.get("generation"):
         return State("Waiting for the operator", "it has not seen the spec yet")
-    message = str(record.get("message") or "")
+    waits = str(table_in(status, "maintenance").get("message") or "")
+    message = str(record.get("message") or waits)
     if record.get("to") == wanted and record.get("phase") not in {None, *ENDED}:
         return State(str(record["phase"]), _with_degraded(cluster, message))
     synced = condition(cluster, "Synced").get("status") == "True"
     if synced and (not wanted or status.get("version") == wanted):
         return State("Completed", f"MatrixOne {status.get('version') or '?'}", Outcome.DONE)
-    return State("Updating", _with_degraded(cluster, str(status.get("message") or "")))
+    return State("Updating", _with_degraded(cluster, str(status.get("message") or waits)))
 
 
 def _with_degraded(cluster: Json, message: str) -> str:

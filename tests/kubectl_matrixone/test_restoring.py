@@ -43,6 +43,7 @@ def old(storage: Json | None = None, **spec: Any) -> Json:
     one["spec"] |= {
         "version": "3.1.0",
         "restoreFrom": "earlier",
+        "hibernation": {"asleep": True},
         "upgrade": {
             "paused": True,
             "waive": {"to": "3.1.0", "checks": ["Backup"]},

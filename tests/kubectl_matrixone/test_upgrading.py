@@ -16,6 +16,11 @@ from . import objects
 Json = dict[str, Any]
 GOLDEN = Path(__file__).parent / "golden"
 NOW = datetime(2026, 11, 27, 6, 0, tzinfo=UTC)
+WINDOW = {
+    "open": False,
+    "nextChange": "2026-11-28T01:00:00Z",
+    "message": "version waits for the window",
+}
 PLANS = {
     "under-way": (objects.ILL, [], ""),
     "within": (objects.cluster(), [], "3.0.19"),
@@ -24,6 +29,7 @@ PLANS = {
     "unknown-backup": (objects.cluster(), [], "3.1.0"),
     "lower": (objects.cluster(tn={"dataVersion": "3.1.0"}), [], "3.0.19"),
     "nightly": (objects.cluster(), [], "nightly-20261101"),
+    "window": (objects.cluster(maintenance=WINDOW), [], "3.0.19"),
     "data-unknown": (objects.cluster(version=""), [], "3.1.0"),
 }
 
@@ -82,8 +88,23 @@ ILL = objects.well(Degraded=("True", "CanaryFailed", "it does not answer"))
             Outcome.OPEN,
         ),
         (upgraded(conditions=[]), "Updating", Outcome.OPEN),
+        (
+            upgraded(version="3.0.17", maintenance=WINDOW),
+            "Updating: version waits for the window",
+            Outcome.OPEN,
+        ),
     ],
-    ids=["done", "completed", "unseen", "updating", "held", "within", "ill", "not-synced"],
+    ids=[
+        "done",
+        "completed",
+        "unseen",
+        "updating",
+        "held",
+        "within",
+        "ill",
+        "not-synced",
+        "window",
+    ],
 )
 def test_an_upgrade_is_over_when_all_runs_what_the_spec_asks_for(
     cluster: Json, text: str, outcome: Outcome
