@@ -27,7 +27,7 @@ _PARTS: Final = (
 def random_password() -> str:
     """Return a password of 32 characters, of each kind at least six; it begins with a letter."""
     chooser = secrets.SystemRandom()
-    chosen = [chooser.choice(kind) for kind, count in _PARTS for _ in range(count)]
+    chosen = [chooser.choice(kind) for kind, count in _PARTS for _place in range(count)]
     first = chosen.pop(chooser.randrange(20))
     chooser.shuffle(chosen)
     return first + "".join(chosen)
