@@ -393,3 +393,34 @@ def test_the_next_change_is_waited_for():
     change = unix_time("2026-11-27T06:00:00Z")
     near = {ahead: is_near(subject, change - ahead) for ahead in (3600, 661, 659, 0, -3600)}
     assert near == {3600: False, 661: False, 659: True, 0: True, -3600: True}, timestamp(change)
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param({}, "10h0m0s", id="the schedule"),
+        pytest.param(
+            {"maintenance": {"windows": [{"start": "0 19 * * *", "duration": "4h"}]}},
+            "3h0m0s",
+            id="a window that closes before",
+        ),
+        pytest.param({"metricReaderEnabled": True}, "15s", id="a login that is tried again"),
+    ],
+)
+def test_the_first_of_all_that_is_waited_for_counts(more, expected):
+    """What is looked at again at its own pace puts off no change of a schedule, and is not put off."""
+    subject = cluster({"schedule": NIGHTS}, {"state": "Asleep", "since": SINCE}, **more)
+    plan = plan_of(subject, {**ASLEEP, "now": NOW})
+
+    assert report_on(subject, plan, ASLEEP, {}, "", NOW)["requeue"] == expected
+
+
+def test_a_look_at_the_metric_user_does_not_put_off_waking():
+    """It is looked at every ten minutes; the cluster wakes in two."""
+    now = "2026-11-27T05:58:00Z"
+    subject = cluster({"schedule": NIGHTS}, {"state": "Asleep", "since": SINCE})
+    subject["spec"]["metricReaderEnabled"] = True
+    subject["status"]["clusterMetrics"] = {"initialized": True}
+    plan = plan_of(subject, {**ASLEEP, "now": now})
+
+    assert report_on(subject, plan, ASLEEP, {}, "", now)["requeue"] == "0h2m0s"

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ..admission.shapes import Mistake
 from ..api import names
-from ..api.cron import Schedule, duration, schedule_in, zone_in
+from ..api.cron import Schedule, schedule_in, zone_in
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields, as_table
 from ..api.timestamps import timestamp, unix_time
@@ -93,7 +93,7 @@ class Hibernation:
     at: str = ""
 
     def as_variable(self) -> dict[str, Any]:
-        """Return it as it travels with the plan; empty for a cluster that is never to sleep."""
+        """Return it as it travels with the plan."""
         found = {"nextChange": self.next_change, "message": self.postponed, "at": self.at}
         said = {name: text for name, text in found.items() if text}
         return {"asleep": self.asleep, "complete": self.is_complete, **said}
@@ -101,7 +101,7 @@ class Hibernation:
 
 def pod_references(resource: Resource) -> dict[str, Reference]:
     """Return what to observe of the Pods of a cluster that sleeps, or may do so; else nothing."""
-    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
+    wanted = _spec(resource)
     may_sleep = wanted.get("asleep") is True or wanted.get("schedule")
     if not may_sleep:
         return {}
@@ -130,7 +130,7 @@ def decide(resource: Resource, observed: Observed, upgrade: Mapping[str, Any]) -
         why = f"it sleeps when the upgrade to {upgrade.get('to')} has completed"
         return Hibernation(next_change=next_change, postponed=why, at=now)
     stops = frozenset(_stops(resource, observed))
-    complete = _wanted(resource) <= stops and not stops & _running(observed)
+    complete = _stopped_in_the_end(resource) <= stops and not stops & _running(observed)
     return Hibernation(True, stops, complete, next_change=next_change, at=now)
 
 
@@ -215,20 +215,9 @@ def is_near(resource: Resource, now: float) -> bool:
     return bool(expected) and unix_time(expected) - now <= _NEAR
 
 
-def requeue(record: Record, planned: Mapping[str, Any], otherwise: str) -> str:
-    """Return when to look again: when the schedule changes something, or before.
-
-    Args:
-        record: ``status.hibernation`` as it is to be.
-        planned: what was decided.
-        otherwise: when to look again without a schedule; empty for never.
-    """
-    change, now = record.get("nextChange"), planned.get("at")
-    if record.get("state") == FALLING_ASLEEP:
-        return _SOON
-    if otherwise or not change or not now:
-        return otherwise
-    return duration(unix_time(change) - unix_time(now))
+def requeue(record: Record) -> str:
+    """Return when to look again whether its Pods have ended; empty where none is to end."""
+    return _SOON if record.get("state") == FALLING_ASLEEP else ""
 
 
 def recorded(resource: Resource) -> Record:
@@ -255,9 +244,8 @@ def report(
     before = recorded(resource)
     if not planned.get("at"):
         return before
-    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
     state = _state(before, planned, conditions)
-    if not wanted and state == AWAKE:
+    if not _spec(resource) and state == AWAKE:
         return {}
     since = before.get("since") if before.get("state") == state else planned.get("at")
     found = {
@@ -292,6 +280,10 @@ def mistakes(resource: Resource) -> Iterator[Mistake]:
         yield Mistake(error.field_path, error.message)
 
 
+def _spec(resource: Resource) -> Mapping[str, Any]:
+    return as_table(as_table(resource.get("spec")).get("hibernation"))
+
+
 def _asked(wanted: Fields, now: str) -> tuple[bool, str]:
     """Return whether a cluster is to sleep, and when its schedule changes that."""
     timetable = _timetable(wanted)
@@ -315,7 +307,7 @@ def _timetable(wanted: Fields) -> Timetable | None:
 def _stops(resource: Resource, observed: Observed) -> Iterator[str]:
     """Yield the kinds of components that are stopped: none before those that depend on it."""
     yield from _COMPUTE
-    if names.DN_SET not in _wanted(resource):
+    if names.DN_SET not in _stopped_in_the_end(resource):
         return
     running = _running(observed)
     clients: Sequence[Child | None] = (*(observed.get("cnSets") or []), observed.get("proxySet"))
@@ -326,14 +318,13 @@ def _stops(resource: Resource, observed: Observed) -> Iterator[str]:
         yield names.LOG_SET
 
 
-def _wanted(resource: Resource) -> frozenset[str]:
+def _stopped_in_the_end(resource: Resource) -> frozenset[str]:
     """Return the kinds of components that are stopped in the end.
 
     A playbook begins with the log service, and nobody tells it when what depends on that has ended.
     """
-    wanted = as_table(as_table(resource.get("spec")).get("hibernation"))
     operated = bool(resource["metadata"].get("uid"))
-    return _ALL if operated and wanted.get("scope") == _DATABASE else _COMPUTE
+    return _ALL if operated and _spec(resource).get("scope") == _DATABASE else _COMPUTE
 
 
 def _running(observed: Observed) -> frozenset[str]:

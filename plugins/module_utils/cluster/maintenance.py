@@ -19,7 +19,7 @@ from typing import Any, Final
 from ..admission.shapes import Mistake
 from ..api import durations
 from ..api.comparing import differing_paths
-from ..api.cron import Schedule, duration, schedule_in, zone_in
+from ..api.cron import Schedule, schedule_in, zone_in
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields, as_table
 from ..api.timestamps import timestamp, unix_time
@@ -179,20 +179,6 @@ def is_due(resource: Resource, now: float) -> bool:
     """Return whether a window has opened or closed since the last pass; ``now`` is Unix time."""
     expected = str(recorded(resource).get("nextChange") or "")
     return bool(expected) and unix_time(expected) <= now
-
-
-def requeue(record: Record, planned: Mapping[str, Any], otherwise: str) -> str:
-    """Return when to look again: when a window opens or closes, or before.
-
-    Args:
-        record: ``status.maintenance`` as it is to be.
-        planned: what was decided.
-        otherwise: when to look again without windows; empty for never.
-    """
-    change, now = record.get("nextChange"), planned.get("at")
-    if otherwise or not change or not now:
-        return otherwise
-    return duration(unix_time(change) - unix_time(now))
 
 
 def mistakes(resource: Resource) -> Iterator[Mistake]:

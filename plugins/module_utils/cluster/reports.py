@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..api.cron import duration
+from ..api.durations import seconds
 from ..api.errors import RenderingError
+from ..api.fields import Fields
+from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
 from ..reporting.events import Occurrence, occurrence
-from ..reporting.reasons import ConditionType, Reason
+from ..reporting.reasons import STOPPED_ON_PURPOSE, ConditionType
 from ..reporting.report import Report, is_ready_and_synced, unobserved
 from ..upgrade.record import CATALOG, UPDATING
 from ..workload.kind import PassEnd
 from ..workload.plans import Observed, named
-from . import hibernation, maintenance, restore_status, restoring, upgrade_status, upgrading
+from . import hibernation, restore_status, restoring, upgrade_status, upgrading
 from . import metric_user_status as metrics
 from . import root_credential_events as logins
 from .conditions import ClusterFacts
@@ -49,11 +53,12 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
     if plan.upgrade.get("phase") == UPDATING != upgrading.recorded(resource, observed).get("phase"):
         # They are changed as soon as it is on record that this begins.
         requeue = _NEXT
-    sleep = status.get("hibernation") or {}
+    sleep, windows = status.get("hibernation") or {}, status.get("maintenance") or {}
     if not plan.paused:
         requeue = metrics.requeue(resource, status.get("clusterMetrics") or {}, requeue)
-        requeue = hibernation.requeue(sleep, plan.hibernation, requeue)
-        requeue = maintenance.requeue(status.get("maintenance") or {}, plan.maintenance, requeue)
+        changes = [one["nextChange"] for one in (sleep, windows) if one.get("nextChange")]
+        now = str(plan.hibernation.get("at") or "")
+        requeue = _soonest([requeue, hibernation.requeue(sleep), *_until(changes, now)])
     return Report(
         status=status,
         events=[
@@ -70,6 +75,17 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
     )
 
 
+def _until(changes: Iterable[str], now: str) -> list[str]:
+    """Return the times to wait until some moments, RFC 3339; none if the present is unknown."""
+    return [duration(unix_time(change) - unix_time(now)) for change in changes if now]
+
+
+def _soonest(times: Iterable[str]) -> str:
+    """Return the shortest of some times to wait, of which an empty one means never."""
+    found = [one for one in times if one]
+    return min(found, key=lambda one: seconds(Fields("", {"time": one}), "time"), default="")
+
+
 def _retry(results: DatabaseResults) -> str:
     """Return when the credential is tried again; empty if the database has it."""
     return (results.login.retry or _REFUSED) if results.login.problem else ""
@@ -79,8 +95,7 @@ def _is_stopped(status: Mapping[str, Any]) -> bool:
     """Return whether a cluster is as its spec asks for, and answers no SQL because of that."""
     states = {entry["type"]: entry for entry in status["conditions"]}
     is_synced = states[ConditionType.SYNCED.value]["status"] == "True"
-    reasons = {Reason.STOPPED.value, Reason.HIBERNATED.value}
-    return is_synced and states[ConditionType.READY.value]["reason"] in reasons
+    return is_synced and states[ConditionType.READY.value]["reason"] in STOPPED_ON_PURPOSE
 
 
 def _facts(end: PassEnd[ClusterPlan], results: DatabaseResults) -> ClusterFacts:

@@ -7,6 +7,7 @@ Reasons are part of the API: tools match them, so none is renamed, and none is i
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class ConditionType(StrEnum):
@@ -102,6 +103,10 @@ class Reason(StrEnum):
     PAUSED = "Paused"
     # everything of a resource that is being deleted
     DELETING = "Deleting"
+
+
+STOPPED_ON_PURPOSE: Final = frozenset({Reason.STOPPED.value, Reason.HIBERNATED.value})
+"""Why a cluster answers no SQL because somebody wants it so."""
 
 
 class Phase(StrEnum):

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from ...api.types import Manifest
 from ...reporting.conditions import find
-from ...reporting.reasons import ConditionType, Reason
+from ...reporting.reasons import STOPPED_ON_PURPOSE, ConditionType
 from ...workload.plans import Observed
 from ..users import Everything
-
-_INTENDED = frozenset({Reason.STOPPED.value, Reason.HIBERNATED.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +41,5 @@ class ScheduleObserved:
             restore_jobs=observed.get("restoreJobs") or (),
             everything=Everything.of(observed),
             source_sleeps=find(observed.get("source"), ConditionType.READY).get("reason")
-            in _INTENDED,
+            in STOPPED_ON_PURPOSE,
         )

@@ -112,11 +112,11 @@ def schedule_status(facts: Facts) -> Json:
         "nextScheduleTime": plan.next,
         "lastBackup": newest.name if newest else "",
         "lastBackupTime": facts.reaches,
-        "alertAfterSeconds": _alert_after(facts),
+        "alertAfterSeconds": _alert_after(facts) or None,
         "history": list(facts.past.runs[:REMEMBERED]),
     }
     return {
-        **{name: value for name, value in status.items() if value not in (None, "", 0)},
+        **{name: value for name, value in status.items() if value not in (None, "")},
         "message": _message(facts, conditions),
         "active": facts.past.active,
         "failures": len(facts.past.failures),
