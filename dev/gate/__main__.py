@@ -163,7 +163,7 @@ class Gate:
         files = sorted({test.file for test in failed})
         if self._finish(self._start(stage, files)).is_green:
             outcome.code, outcome.note = 0, f"{len(failed)} on a second try"
-            outcome.second_tries = [test.node for test in failed]
+            outcome.second_tries = failed
             self._tries_left -= len(failed)
 
     def _record(self, outcome: Outcome) -> None:

@@ -69,13 +69,19 @@ def record(path: Path, outcome: Outcome, commit: str) -> None:
 
 
 def table(seen: Seen, names: Iterable[str]) -> Iterator[str]:
-    """Yield a line for each stage: when it was last green, and whether it was red since."""
+    """Yield when each stage was last green and whether it was red since, then those never seen."""
+    unseen = []
     for name in names:
         green, red = (seen.get(name, {}).get(result) for result in _RESULTS)
         told = f"{_said(green)} in {green['seconds']:.0f} s" if green else "never"
         if red and (not green or red["time"] > green["time"]):
             told += f"; red {_said(red)}"
-        yield f"{name:<17} {told if green or red else 'never seen here'}"
+        if green or red:
+            yield f"{name:<17} {told}"
+        else:
+            unseen.append(name)
+    if unseen:
+        yield f"never seen here: {' '.join(unseen)}"
 
 
 def _said(entry: Mapping[str, Any]) -> str:

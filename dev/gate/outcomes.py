@@ -22,12 +22,17 @@ class Test:
     Attributes:
         node: file and name, as pytest takes them.
         seconds: with its fixtures.
-        has_failed: whether it, or a fixture of it, failed.
+        failures: what it, or a fixture of it, failed with; empty if it passed.
     """
 
     node: str
     seconds: float
-    has_failed: bool
+    failures: tuple[str, ...] = ()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it, or a fixture of it, failed."""
+        return bool(self.failures)
 
     @property
     def file(self) -> str:
@@ -55,7 +60,7 @@ class Outcome:
     log: Path | None = None
     note: str = ""
     tests: list[Test] = field(default_factory=list)
-    second_tries: list[str] = field(default_factory=list)
+    second_tries: list[Test] = field(default_factory=list)
 
     @property
     def is_green(self) -> bool:
@@ -78,7 +83,11 @@ def read_report(path: Path) -> list[Test]:
         Test(
             node=f"{case.get('file') or case.get('classname')}::{case.get('name')}",
             seconds=float(case.get("time") or 0),
-            has_failed=case.find("failure") is not None or case.find("error") is not None,
+            failures=tuple(
+                one.get("message") or one.tag
+                for tag in ("failure", "error")
+                for one in case.findall(tag)
+            ),
         )
         for case in cases
         if case.get("name")

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dev.gate.outcomes import Outcome, closing_lines
+from dev.gate.outcomes import Outcome, Test, closing_lines
 
 _SLOWEST = 20
 _LOG_LINES = 300
+_NAMED_FAILURES = 10
+_FAILURE_LINES = 8
+_FAILURE_WIDTH = 200
 
 
 def failed_logs(outcomes: Iterable[Outcome]) -> Iterator[str]:
@@ -41,18 +44,33 @@ def summary(
     yield "--- what ran"
     for outcome in outcomes:
         yield from _of_stage(outcome)
-    tries = [test for outcome in outcomes for test in outcome.second_tries]
-    if tries:
-        yield f"--- passed on a second try, at most two may ({len(tries)}); find the cause:"
-        yield from (f"  {test}" for test in tries)
     if left_out:
         yield "--- not run here; `make test-all` runs all stages"
         yield from (f"{name:<12} {why}" for name, why in left_out.items())
     yield "--- last green here"
     yield from last_seen
+    # Failures come last: of a long output the end is what is kept and read.
+    tries = [test for outcome in outcomes for test in outcome.second_tries]
+    if tries:
+        yield f"--- passed on a second try, at most two may ({len(tries)}); find the cause:"
+        yield from _failures(tries)
+    red_tests = [test for one in outcomes if not one.is_green for test in one.failed_tests]
+    if red_tests:
+        yield f"--- failed ({len(red_tests)}):"
+        yield from _failures(red_tests)
     red = [outcome.name for outcome in outcomes if not outcome.is_green]
     yield f"whole run: {seconds:.0f} s{'; red: ' + ', '.join(red) if red else ''}"
     yield f"stages: {len(outcomes) - len(red)} passed, {len(red)} failed"
+
+
+def _failures(tests: Sequence[Test]) -> Iterator[str]:
+    for test in tests[:_NAMED_FAILURES]:
+        yield f"  {test.node}"
+        for failure in test.failures:
+            lines = failure.splitlines()[:_FAILURE_LINES]
+            yield from (f"    {line[:_FAILURE_WIDTH]}" for line in lines)
+    if len(tests) > _NAMED_FAILURES:
+        yield f"  and {len(tests) - _NAMED_FAILURES} more"
 
 
 def _of_stage(outcome: Outcome) -> Iterator[str]:

@@ -245,6 +245,39 @@ def test_a_test_that_fails_again_is_red(run: Run, tmp_path: Path) -> None:
     assert "1 failed" in said
 
 
+def test_the_last_lines_tell_what_failed_with_what(run: Run, tmp_path: Path) -> None:
+    text = """
+import pytest
+
+@pytest.fixture
+def bed():
+    raise OSError("no room\\nfor a bed")
+
+def test_in(bed): ...
+def test_sum():
+    assert 1 + 1 == 3, "wrong sum"
+def test_well(): ...
+"""
+    _, said = run(project(tmp_path, text))
+    assert re.sub(r"\d+ s", "S", said).splitlines()[-9:] == [
+        "--- failed (2):",
+        "  test_given.py::test_in",
+        '    failed on setup with "OSError: no room',
+        '    for a bed"',
+        "  test_given.py::test_sum",
+        "    AssertionError: wrong sum",
+        "    assert (1 + 1) == 3",
+        "whole run: S; red: given",
+        "stages: 0 passed, 1 failed",
+    ]
+
+
+def test_a_second_try_tells_what_the_first_failed_with(run: Run, tmp_path: Path) -> None:
+    _, said = run(project(tmp_path, FLAKY.format(count=1)))
+    end = said.partition("--- passed on a second try")[2]
+    assert "  test_given.py::test_once[0]\n    " in end
+
+
 def test_a_file_that_cannot_be_collected_is_red(run: Run, tmp_path: Path) -> None:
     code, _ = run(project(tmp_path, "import nothing_of_this_name\n"))
     assert code == 1
