@@ -23,7 +23,7 @@ from dev.gate import last_seen
 from dev.gate.changes import added_stages, changed_paths, checked_out
 from dev.gate.outcomes import Outcome
 from dev.gate.report import failed_logs, summary
-from dev.gate.running import TIMED_OUT, Running, may_try_again
+from dev.gate.running import TIMED_OUT, Running, faults, may_try_again
 from dev.gate.shards import Shard, in_shards, parse_shard
 from dev.gate.stages import BINARIES, STAGES, Stage, When
 from testbed.pytest_plugin import remove_orphans
@@ -36,7 +36,7 @@ ADDED_SECONDS = 1800.0
 """Stages that a change adds begin only if they usually end by then; the gate stays a gate."""
 ALL_SECONDS = 8 * 3600.0
 SECOND_TRIES = 2
-"""So many tests of a whole run may pass on a second try."""
+"""So many faults of a whole run may be gone on a second try."""
 _LEAST_SECONDS = 30.0
 _POLL_SECONDS = 0.1
 
@@ -164,7 +164,7 @@ class Gate:
         if self._finish(self._start(stage, files)).is_green:
             outcome.code, outcome.note = 0, f"{len(failed)} on a second try"
             outcome.second_tries = failed
-            self._tries_left -= len(failed)
+            self._tries_left -= faults(failed)
 
     def _record(self, outcome: Outcome) -> None:
         """Keep when a stage was seen, as soon as it ends: a run may be killed."""

@@ -35,6 +35,11 @@ class Test:
         return bool(self.failures)
 
     @property
+    def is_not_set_up(self) -> bool:
+        """Whether it did not run, since a fixture of it failed."""
+        return all(failure.startswith("failed on setup with ") for failure in self.failures)
+
+    @property
     def file(self) -> str:
         """The file that it stands in."""
         return self.node.partition("::")[0]

@@ -52,7 +52,7 @@ def summary(
     # Failures come last: of a long output the end is what is kept and read.
     tries = [test for outcome in outcomes for test in outcome.second_tries]
     if tries:
-        yield f"--- passed on a second try, at most two may ({len(tries)}); find the cause:"
+        yield f"--- passed on a second try ({len(tries)}), two faults may; find the cause:"
         yield from _failures(tries)
     red_tests = [test for one in outcomes if not one.is_green for test in one.failed_tests]
     if red_tests:

@@ -114,7 +114,14 @@ def may_try_again(failed: Sequence[Test], tries_left: int, code: int | None) -> 
 
     Args:
         failed: tests that failed.
-        tries_left: how many tests of the whole run may still pass on a second try.
+        tries_left: how many faults of the whole run may still be gone on a second try.
         code: of pytest; only 1 says that tests ran and failed.
     """
-    return code == 1 and 0 < len(failed) <= tries_left
+    return code == 1 and 0 < faults(failed) <= tries_left
+
+
+def faults(failed: Sequence[Test]) -> int:
+    """Count failed tests; all that failed since their one fixture did are one."""
+    return len(
+        {(test.file, *test.failures) if test.is_not_set_up else test.node for test in failed}
+    )

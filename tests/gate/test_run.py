@@ -232,6 +232,26 @@ def test_at_most_two_tests_pass_on_a_second_try(
         assert said.count("  test_given.py::test_once[") >= count
 
 
+def test_all_tests_of_a_fixture_that_failed_once_are_tried_again(run: Run, tmp_path: Path) -> None:
+    text = """
+from pathlib import Path
+import pytest
+
+@pytest.fixture(scope="module")
+def bed():
+    before = Path(f"{__file__}-bed")
+    seen, _ = before.exists(), before.write_text("")
+    if not seen:
+        raise OSError("no bed")
+
+@pytest.mark.parametrize("number", range(5))
+def test_in(bed, number): ...
+"""
+    code, said = run(project(tmp_path, text))
+    assert code == 0
+    assert "5 on a second try" in said
+
+
 def test_second_tries_count_over_the_whole_run(run: Run, tmp_path: Path) -> None:
     code, said = run(*(project(tmp_path, FLAKY.format(count=2), name) for name in ("a", "b")))
     assert code == 1
