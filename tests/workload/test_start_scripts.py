@@ -203,6 +203,13 @@ def test_wait_for_dns_has_an_end(tmp_path: Path, flavour: str, role: str) -> Non
     assert done.stderr == "timeout: mo-0.h.prod.svc did not resolve within 2 s\n"
 
 
+def test_a_transaction_node_that_served_before_waits_for_no_name(tn: Container) -> None:
+    """Nobody can write until it serves, and compute nodes ask for its name all the time."""
+    tn.write(f"etc/matrixone/shards/{digest.tn_uuid(0)}", "serves shard 2")
+    tn.program("nslookup", "#!/bin/sh\nexit 1\n", tn.path)
+    tn.report(DNS_TIMEOUT="1")
+
+
 def test_arguments_are_not_split(log: Container) -> None:
     args = ["-a b", "c'd", '"e"', "*", "$HOME", ""]
     assert log.report(*args)["argv"][3:] == args

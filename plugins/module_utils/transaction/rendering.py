@@ -46,10 +46,10 @@ _PORTS: Final = policies.Ports(
 )
 
 
-_SECONDS_TO_STOP: Final = 5
+_SECONDS_TO_STOP: Final = 2
 """No client can write from the moment at which a transaction node is stopped until the next one
-serves. It ends within two seconds, or waits for a log store that is gone for ten; what it has
-acknowledged is in the log by then."""
+serves. What it has acknowledged is in the log by then. Its services end within two seconds; after
+that it only flushes traces, for longer than anybody should wait."""
 
 
 def render_dnset(

@@ -98,6 +98,7 @@ if [ -n "${MO_BIN_PATH:-}" ]; then
   binary=$MO_BIN_PATH/mo-service
 fi
 
-wait_for_dns "$fqdn"
+# Compute nodes ask for the name of one that served before all the time: to wait helps nobody then.
+if [ ! -s "$shards/$id" ]; then wait_for_dns "$fqdn"; fi
 echo "$binary -cfg $config $*"
 exec "$binary" -cfg "$config" "$@"
