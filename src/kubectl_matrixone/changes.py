@@ -94,7 +94,9 @@ def cordon(kubectl: Kubectl, pod: str, *, is_cordoned: bool) -> str:
     if _labels(found).get(COMPONENT) != "CNSet":
         raise PluginError(f"Pod {pod} is no compute node: only those have sessions to keep away")
     _annotate(kubectl, found, {CORDON: "" if is_cordoned else None})
-    effect = "gets no new sessions; those that it has go on" if is_cordoned else "serves again"
+    effect = "serves again"
+    if is_cordoned:
+        effect = "gets no new sessions; proxies move those that it has to other nodes"
     return f"Pod {pod} {effect}"
 
 

@@ -19,6 +19,7 @@ import pymysql
 
 from .errors import KubectlError, PluginError
 from .kubectl import Json, Kubectl, table_in
+from .reading import condition
 from .terminal import Style, table
 
 _CLIENTS: Final = ("mysql", "mariadb")
@@ -54,10 +55,22 @@ def root_login(kubectl: Kubectl, secret: str) -> Login:
 
 
 def address_of(cluster: Json) -> str:
-    """Return ``host:port`` of the SQL of a cluster; empty while its status has none."""
-    status = table_in(cluster, "status")
+    """Return ``host:port`` of the SQL of a cluster.
+
+    Raises:
+        PluginError: nothing answers there: the cluster is stopped on purpose, or its status has
+            no address yet.
+    """
+    name, status = cluster["metadata"]["name"], table_in(cluster, "status")
+    ready = condition(cluster, "Ready")
+    if ready.get("reason") == "Hibernated":
+        raise PluginError(f"{name} hibernates; wake it by kubectl matrixone wake {name}")
+    if ready.get("reason") == "Stopped":
+        raise PluginError(f"{name} is stopped: {ready.get('message') or 'it runs no compute node'}")
     host, port = status.get("host"), status.get("port")
-    return f"{host}:{port}" if host and port else ""
+    if not host or not port:
+        raise PluginError(f"{name} answers no SQL yet: its status names no host")
+    return f"{host}:{port}"
 
 
 @contextlib.contextmanager
@@ -66,15 +79,12 @@ def tunnel(kubectl: Kubectl, address: str) -> Iterator[int]:
 
     Args:
         kubectl: where the cluster was found.
-        address: ``host:port`` in its status.
+        address: as of `address_of`.
 
     Raises:
-        PluginError: there is none yet.
         KubectlError: kubectl cannot make one.
     """
     host, _colon, port = address.partition(":")
-    if not host or not port:
-        raise PluginError("the cluster answers no SQL yet: its status names no host")
     service = f"service/{host.partition('.')[0]}"
     process = subprocess.Popen(
         kubectl.command("port-forward", "--address=127.0.0.1", service, f":{port}"),

@@ -31,7 +31,7 @@ def screen(cluster: Cluster, now: datetime, style: Style) -> str:
 
 def _head(cluster: Cluster, style: Style) -> Iterator[str]:
     version = cluster.version or "version unknown"
-    if cluster.wanted and cluster.version and cluster.wanted != cluster.version:
+    if cluster.wanted and cluster.wanted != cluster.version:
         version += f" (asked for: {cluster.wanted})"
     phase = style.paint(cluster.phase, meaning(cluster.phase))
     name = style.paint(f"MatrixOneCluster {cluster.namespace}/{cluster.name}", Colour.HEAD)

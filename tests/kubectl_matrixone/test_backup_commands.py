@@ -11,10 +11,10 @@ import yaml
 
 from testbed.bed import TestBed
 from tests.support.namespaces import install
+from tests.support.plugin import Plugin
 from tests.support.waiting import eventually
 
 from . import objects
-from .conftest import Run
 from .space import Space, tiny_cluster
 
 pytestmark = pytest.mark.api
@@ -98,7 +98,7 @@ def while_waiting(space: Space, kind: str, run: Callable[[], Any], status: Json)
     return ended[0]
 
 
-def test_a_backup_goes_into_a_folder_of_the_schedule(space: Space, plugin: Run) -> None:
+def test_a_backup_goes_into_a_folder_of_the_schedule(space: Space, plugin: Plugin) -> None:
     here = ("-n", space.name)
     shown = plugin("backup", "mo", *here, "-o", "yaml", "--name", "mo-now")
     assert shown.returncode == 0, shown.stderr
@@ -126,7 +126,7 @@ def test_a_backup_goes_into_a_folder_of_the_schedule(space: Space, plugin: Run) 
     ids=["completed", "failed"],
 )
 def test_a_backup_is_waited_for(
-    space: Space, plugin: Run, status: Json, code: int, said: str
+    space: Space, plugin: Plugin, status: Json, code: int, said: str
 ) -> None:
     def run() -> Any:
         return plugin("backup", "mo", "-n", space.name, "--name", f"mo-{code}", "--wait")
@@ -136,7 +136,7 @@ def test_a_backup_is_waited_for(
     assert said in ended.stdout + ended.stderr
 
 
-def test_waiting_ends_at_the_deadline(space: Space, plugin: Run) -> None:
+def test_waiting_ends_at_the_deadline(space: Space, plugin: Plugin) -> None:
     late = plugin("backup", "mo", "-n", space.name, "--name", "mo-late", "--wait", "--timeout=3s")
     assert (late.returncode, "mo-late has not ended within 3 s" in late.stderr) == (1, True)
     assert "backupjob.core.matrixorigin.io/mo-late created" in late.stdout
@@ -160,14 +160,16 @@ def test_waiting_ends_at_the_deadline(space: Space, plugin: Run) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said(
-    space: Space, plugin: Run, arguments: tuple[str, ...], code: int, said: str
+    space: Space, plugin: Plugin, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     ended = plugin(*arguments, "-n", space.name)
     assert (ended.returncode, said in ended.stderr) == (code, True), ended
     assert "Traceback" not in ended.stderr
 
 
-def test_a_user_who_may_not_look_for_a_destination_learns_that(space: Space, plugin: Run) -> None:
+def test_a_user_who_may_not_look_for_a_destination_learns_that(
+    space: Space, plugin: Plugin
+) -> None:
     space.kubectl("create", "role", "seer", "--verb=get,list", "--resource=matrixoneclusters")
     space.kubectl("create", "rolebinding", "seer", "--role=seer", "--user=eve")
     here = ("-n", space.name, "--as", "eve")
@@ -177,7 +179,7 @@ def test_a_user_who_may_not_look_for_a_destination_learns_that(space: Space, plu
     assert (ended.returncode, 'cannot create resource "backupjobs"' in ended.stderr) == (1, True)
 
 
-def test_backups_are_listed(space: Space, plugin: Run, backup: str) -> None:
+def test_backups_are_listed(space: Space, plugin: Plugin, backup: str) -> None:
     shown = plugin("backups", "mo", "-n", space.name)
     assert shown.returncode == 0, shown.stderr
     [head, line] = shown.stdout.splitlines()
@@ -191,7 +193,9 @@ def test_backups_are_listed(space: Space, plugin: Run, backup: str) -> None:
     assert plugin("backups", "other", "-n", space.name).stdout == "no Backup is known\n"
 
 
-def test_a_cluster_is_restored_beside_the_old_one(space: Space, plugin: Run, backup: str) -> None:
+def test_a_cluster_is_restored_beside_the_old_one(
+    space: Space, plugin: Plugin, backup: str
+) -> None:
     here = ("-n", space.name)
     shown = plugin("restore", "new", "--from", backup, *here, "-o", "yaml")
     assert shown.returncode == 0, shown.stderr
@@ -215,7 +219,9 @@ def test_a_cluster_is_restored_beside_the_old_one(space: Space, plugin: Run, bac
     assert (again.returncode, "exists: a backup is only" in again.stderr) == (1, True)
 
 
-def test_the_manifest_of_a_lost_cluster_is_enough(space: Space, plugin: Run, backup: str) -> None:
+def test_the_manifest_of_a_lost_cluster_is_enough(
+    space: Space, plugin: Plugin, backup: str
+) -> None:
     lost = yaml.safe_dump({**tiny_cluster("lost"), "metadata": {"name": "lost"}})
     arguments = ("restore", "again", "--from", backup, "-n", space.name, "-f", "-")
     refused = plugin(*arguments, given=lost)
@@ -235,7 +241,7 @@ def test_the_manifest_of_a_lost_cluster_is_enough(space: Space, plugin: Run, bac
     ids=["passed", "failed", "incomplete"],
 )
 def test_a_backup_is_proven(
-    space: Space, plugin: Run, backup: str, verification: Json, code: int, said: str
+    space: Space, plugin: Plugin, backup: str, verification: Json, code: int, said: str
 ) -> None:
     def run() -> Any:
         return plugin("verify", backup, "--check", "select 1", "--wait")
@@ -264,7 +270,7 @@ def test_a_backup_is_proven(
     ],
 )
 def test_values_of_options_are_completed(
-    space: Space, plugin: Run, words: tuple[str, ...], expected: list[str]
+    space: Space, plugin: Plugin, words: tuple[str, ...], expected: list[str]
 ) -> None:
     *found, _directive = plugin.completed(*words[:1], "-n", space.name, *words[1:])
     assert found == expected

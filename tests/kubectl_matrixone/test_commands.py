@@ -12,10 +12,10 @@ import yaml
 
 from testbed.bed import TestBed
 from tests.support.namespaces import install
+from tests.support.plugin import Plugin
 from tests.support.waiting import eventually
 
 from . import objects
-from .conftest import Run
 from .space import Space, tiny_cluster, tiny_pod
 
 pytestmark = pytest.mark.api
@@ -37,7 +37,7 @@ def space(fake_testbed: TestBed) -> Iterator[Space]:
         yield made
 
 
-def test_the_only_cluster_of_a_namespace_needs_no_name(space: Space, plugin: Run) -> None:
+def test_the_only_cluster_of_a_namespace_needs_no_name(space: Space, plugin: Plugin) -> None:
     shown = plugin("status", "-n", space.name)
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith(f"MatrixOneCluster {space.name}/mo  Ready  3.0.18\n")
@@ -69,7 +69,7 @@ def test_the_only_cluster_of_a_namespace_needs_no_name(space: Space, plugin: Run
     ],
 )
 def test_what_cannot_be_done_is_said(
-    space: Space, plugin: Run, arguments: tuple[str, ...], code: int, said: str
+    space: Space, plugin: Plugin, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     here = () if "-n" in arguments or arguments == ("fly",) else ("-n", space.name)
     ended = plugin(*arguments, *here)
@@ -77,7 +77,7 @@ def test_what_cannot_be_done_is_said(
     assert "Traceback" not in ended.stderr
 
 
-def test_a_cluster_that_is_not_ready_is_told_to_scripts(space: Space, plugin: Run) -> None:
+def test_a_cluster_that_is_not_ready_is_told_to_scripts(space: Space, plugin: Plugin) -> None:
     space.apply(tiny_cluster("new"))
     try:
         assert plugin("status", "new", "-n", space.name).returncode == 0
@@ -89,7 +89,7 @@ def test_a_cluster_that_is_not_ready_is_told_to_scripts(space: Space, plugin: Ru
         space.kubectl("delete", "mo", "new")
 
 
-def test_pausing_restarting_and_cordoning_are_annotations(space: Space, plugin: Run) -> None:
+def test_pausing_restarting_and_cordoning_are_annotations(space: Space, plugin: Plugin) -> None:
     def done(*arguments: str) -> str:
         ended = plugin(*arguments, "-n", space.name)
         assert ended.returncode == 0, ended.stderr
@@ -112,7 +112,7 @@ def test_pausing_restarting_and_cordoning_are_annotations(space: Space, plugin: 
     assert "matrixorigin.io/store-cordon" not in space.annotations("pod", "mo-tp-cn-a")
 
 
-def test_a_cluster_is_put_to_sleep_and_woken(space: Space, plugin: Run) -> None:
+def test_a_cluster_is_put_to_sleep_and_woken(space: Space, plugin: Plugin) -> None:
     def run(*arguments: str) -> Any:
         return plugin(*arguments, "-n", space.name)
 
@@ -138,7 +138,7 @@ def test_a_cluster_is_put_to_sleep_and_woken(space: Space, plugin: Run) -> None:
     space.kubectl("patch", "mo", "mo", "--type=merge", '--patch={"spec":{"hibernation":null}}')
 
 
-def test_an_upgrade_is_held_and_taken_back(space: Space, plugin: Run) -> None:
+def test_an_upgrade_is_held_and_taken_back(space: Space, plugin: Plugin) -> None:
     def upgrade(*arguments: str) -> Any:
         return plugin("upgrade", "mo", "-n", space.name, *arguments)
 
@@ -160,7 +160,7 @@ def test_an_upgrade_is_held_and_taken_back(space: Space, plugin: Run) -> None:
     space.apply(tiny_cluster("mo"), {"upgrade": HELD})
 
 
-def test_a_user_with_few_rights_sees_what_may_be_seen(space: Space, plugin: Run) -> None:
+def test_a_user_with_few_rights_sees_what_may_be_seen(space: Space, plugin: Plugin) -> None:
     space.kubectl(
         "create", "role", "some", "--verb=get,list", "--resource=matrixoneclusters,cnsets"
     )
@@ -178,7 +178,7 @@ def test_a_user_with_few_rights_sees_what_may_be_seen(space: Space, plugin: Run)
 
 
 def test_a_report_has_what_a_maintainer_asks_for_and_no_secret(
-    space: Space, plugin: Run, tmp_path: Path
+    space: Space, plugin: Plugin, tmp_path: Path
 ) -> None:
     secret = "of-nobody-else"
     space.kubectl("create", "secret", "generic", "store", f"--from-literal=key={secret}")
@@ -208,7 +208,7 @@ def test_a_report_has_what_a_maintainer_asks_for_and_no_secret(
 
 
 def test_a_report_names_what_its_user_may_not_read(
-    space: Space, plugin: Run, tmp_path: Path
+    space: Space, plugin: Plugin, tmp_path: Path
 ) -> None:
     space.kubectl("create", "role", "report", "--verb=get,list", "--resource=matrixoneclusters")
     space.kubectl("create", "rolebinding", "report", "--role=report", "--user=frank")
@@ -222,7 +222,7 @@ def test_a_report_names_what_its_user_may_not_read(
         assert f'"frank" cannot list resource "{kind}"' in unread
 
 
-def test_the_doctor_says_what_is_missing(space: Space, plugin: Run) -> None:
+def test_the_doctor_says_what_is_missing(space: Space, plugin: Plugin) -> None:
     def lines(*arguments: str) -> dict[str, str]:
         ended = plugin("doctor", *arguments)
         found = [line.split(maxsplit=2) for line in ended.stdout.splitlines()]
@@ -262,7 +262,7 @@ def test_the_doctor_says_what_is_missing(space: Space, plugin: Run) -> None:
     ],
 )
 def test_the_shell_completes_commands_options_and_names(
-    space: Space, plugin: Run, words: tuple[str, ...], expected: list[str] | None
+    space: Space, plugin: Plugin, words: tuple[str, ...], expected: list[str] | None
 ) -> None:
     """As kubectl does: `__complete` is what its completion scripts call."""
     here = ("-n", space.name) if len(words) > 1 else ()

@@ -15,10 +15,10 @@ from kubectl_matrixone.following import Outcome
 from kubectl_matrixone.kubectl import Kubectl
 from testbed.bed import TestBed
 from tests.support.namespaces import install
+from tests.support.plugin import Plugin
 from tests.support.waiting import eventually
 
 from . import objects
-from .conftest import Run
 from .space import Space, tiny_cluster, tiny_pod
 
 pytestmark = pytest.mark.api
@@ -123,14 +123,16 @@ def test_a_drain_follows_what_operator_and_database_say(
     ],
 )
 def test_what_cannot_be_done_is_said(
-    space: Space, plugin: Run, arguments: tuple[str, ...], code: int, said: str
+    space: Space, plugin: Plugin, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     ended = plugin(*arguments, "-n", space.name)
     assert (ended.returncode, said in ended.stderr) == (code, True), ended
     assert "Traceback" not in ended.stderr
 
 
-def test_a_drain_that_nobody_can_follow_leaves_the_node_cordoned(space: Space, plugin: Run) -> None:
+def test_a_drain_that_nobody_can_follow_leaves_the_node_cordoned(
+    space: Space, plugin: Plugin
+) -> None:
     plugin("drain", "mo-tp-a", "-n", space.name)
     assert "matrixorigin.io/store-cordon" in space.annotations("pod", "mo-tp-a")
     assert plugin("uncordon", "mo-tp-a", "-n", space.name).returncode == 0
@@ -149,7 +151,7 @@ def while_running(run: Callable[[], Any], act: Callable[[], Any]) -> Any:
     return ended[0]
 
 
-def test_a_claim_moves_to_an_idle_node(space: Space, plugin: Run) -> None:
+def test_a_claim_moves_to_an_idle_node(space: Space, plugin: Plugin) -> None:
     bound = {"phase": "Bound", "store": {"podName": "old"}}
     space.apply(claim("lonely", "empty"), bound)
     refused = plugin("promote", "lonely", "-n", space.name)
@@ -178,7 +180,7 @@ def test_a_claim_moves_to_an_idle_node(space: Space, plugin: Run) -> None:
     assert "CNClaim tenant is served by idle" in ended.stdout
 
 
-def test_a_plan_changes_nothing(space: Space, plugin: Run) -> None:
+def test_a_plan_changes_nothing(space: Space, plugin: Plugin) -> None:
     before = space.get("mo", "mo")["metadata"]["resourceVersion"]
     shown = plugin("upgrade", "mo", "--to", "3.1.0", "--plan", "-n", space.name)
     assert shown.returncode == 0, shown.stderr
@@ -187,7 +189,7 @@ def test_a_plan_changes_nothing(space: Space, plugin: Run) -> None:
     assert space.get("mo", "mo")["metadata"]["resourceVersion"] == before
 
 
-def test_an_upgrade_is_watched_to_its_end(space: Space, plugin: Run) -> None:
+def test_an_upgrade_is_watched_to_its_end(space: Space, plugin: Plugin) -> None:
     version = space.get("mo", "early")["spec"]["version"]
     to = version + "-next"
 
@@ -213,7 +215,7 @@ def test_an_upgrade_is_watched_to_its_end(space: Space, plugin: Run) -> None:
     space.apply(tiny_cluster("mo"))
 
 
-def test_top_says_what_is_not_known(space: Space, plugin: Run) -> None:
+def test_top_says_what_is_not_known(space: Space, plugin: Plugin) -> None:
     shown = plugin("top", "mo", "-n", space.name)
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
@@ -225,7 +227,7 @@ def test_top_says_what_is_not_known(space: Space, plugin: Run) -> None:
     assert {one["sessions"] for one in facts["pods"]} == {None}
 
 
-def test_a_cluster_is_rendered(space: Space, plugin: Run) -> None:
+def test_a_cluster_is_rendered(space: Space, plugin: Plugin) -> None:
     shown = plugin("render", "mo", "-n", space.name)
     assert shown.returncode == 0, shown.stderr
     found = [one for one in yaml.safe_load_all(shown.stdout) if one]
