@@ -325,6 +325,10 @@ def test_nobody_is_asked_for_the_catalog_of_a_cluster_that_sleeps():
 
 NOW, SINCE = "2026-11-26T20:00:00Z", "2026-11-26T19:00:00Z"
 FALLING = {**ASLEEP, "cnSets": [DRAINING]}
+HELD = {**ASLEEP, "logSet": serving("LogSet", "mo", "3/3")}
+HELD["logSet"]["status"]["conditions"] = conditions(
+    ("Ready", "True", "EnoughReadyStores"), ("Synced", "False", "RollingOut")
+)
 STARTING = {**ASLEEP, "cnSets": [serving("CNSet", "mo-tp", "0/2")]}
 STARTING["cnSets"][0]["status"]["conditions"] = conditions(
     ("Ready", "False", "NoEnoughReadyStores"), ("Synced", "True", "Applied")
@@ -347,6 +351,8 @@ def told(hibernation, before, seen):
         ({"asleep": True}, "", FALLING, "FallingAsleep", ""),
         ({"asleep": True}, "FallingAsleep", ASLEEP, "Asleep", "Hibernated"),
         ({"asleep": True}, "Asleep", ASLEEP, "Asleep", ""),
+        ({"asleep": True}, "FallingAsleep", HELD, "FallingAsleep", ""),
+        ({"asleep": True}, "Asleep", HELD, "Asleep", ""),
         ({"asleep": False}, "Asleep", STARTING, "Waking", ""),
         ({"asleep": False}, "Waking", STARTING, "Waking", ""),
         ({"asleep": False}, "Waking", awake(), "Awake", "Woken"),

@@ -353,6 +353,8 @@ def _state(
     if planned.get("asleep"):
         applied = states[ConditionType.SYNCED.value] == "True"
         at_work = states[ConditionType.PROGRESSING.value] == "True"
-        return ASLEEP if planned.get("complete") and applied and not at_work else FALLING_ASLEEP
+        # A change that waits until it wakes, such as an upgrade, does not wake it.
+        arrived = before.get("state") == ASLEEP or (applied and not at_work)
+        return ASLEEP if planned.get("complete") and arrived else FALLING_ASLEEP
     slept = before.get("state") in {FALLING_ASLEEP, ASLEEP, WAKING}
     return WAKING if slept and states[ConditionType.READY.value] != "True" else AWAKE
