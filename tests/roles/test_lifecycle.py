@@ -104,18 +104,19 @@ def _naming(condition: dict[str, Any], names: list[str]) -> dict[str, Any]:
 
 
 def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settled):
-    """The others serve on; nothing that depends on the log service is touched."""
+    """The others serve on; nothing that depends on the log service is touched.
+
+    The highest ordinal is the first, unless the shards cannot do without its store just now.
+    """
     change(space, settled, version="broken")
 
     eventually(lambda: _true(space.condition("logset", "mo", "Degraded")))
-    assert images(space, "LogSet") == {
-        "mo-log-0": "1.3.0",
-        "mo-log-1": "1.3.0",
-        "mo-log-2": "broken",
-    }
+    found = images(space, "LogSet")
+    [first] = [name for name, image in found.items() if image == "broken"]
+    assert sorted(found.values()) == ["1.3.0", "1.3.0", "broken"]
     assert set(images(space, "DNSet").values()) == {"1.3.0"}
     said = eventually(
-        lambda: _naming(space.condition("logset", "mo", "Synced"), ["mo-log-2 (ImagePullBackOff"])
+        lambda: _naming(space.condition("logset", "mo", "Synced"), [f"{first} (ImagePullBackOff"])
     )
     assert said["reason"] == "RollingOut"
 
@@ -123,11 +124,13 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settle
     space.wait("Synced")
     for component in ("LogSet", "DNSet", "CNSet", "ProxySet"):
         assert set(images(space, component).values()) == {"1.3.1"}, component
-    assert notes(space, "LogSet", "ReplacingPods")[-3:] == [
-        "replacing mo-log-2; 2 more to replace",
-        "replacing mo-log-1; 1 more to replace",
-        "replacing mo-log-0",
-    ]
+    replaced, left = zip(
+        *(note.partition(";")[::2] for note in notes(space, "LogSet", "ReplacingPods")[-3:]),
+        strict=True,
+    )
+    assert replaced[0] == f"replacing {first}"
+    assert sorted(replaced) == [f"replacing {name}" for name in sorted(found)]
+    assert left == (" 2 more to replace", " 1 more to replace", "")
 
 
 def uids(space: Namespace) -> dict[str, str]:
