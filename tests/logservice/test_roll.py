@@ -46,6 +46,7 @@ def view(lost=(), leaders=(0, 0), *, silent=None, **more):
         ((None, 0), (1, 1), "mo-log-0"),
         ((0, 1), (2, 2), ""),
         ((None, 7), (0, 0), "mo-log-2"),
+        ((), (1, 2), "mo-log-0"),
     ],
 )
 def test_a_log_store_goes_when_all_shards_have_their_other_replicas(lost, leaders, chosen):
@@ -54,6 +55,14 @@ def test_a_log_store_goes_when_all_shards_have_their_other_replicas(lost, leader
 
     assert pod_name == chosen
     assert bool(waiting) != bool(chosen)
+
+
+@pytest.mark.parametrize(("hakeeper", "database", "chosen"), [(1, 2, 1), (2, 1, 2), (2, 2, 1)])
+def test_whom_writers_would_wait_for_is_the_last(hakeeper, database, chosen):
+    """What leads the shard of the transaction node leads it once more if another is replaced."""
+    pod_name, _waiting = dispensable(OLD[:2], view((), (hakeeper, database)))
+
+    assert pod_name == f"mo-log-{chosen}"
 
 
 def test_who_is_missing_is_named():

@@ -9,6 +9,8 @@ from typing import Final
 
 from ..reporting.health import HEARD_SECONDS
 
+_HAKEEPER: Final = 0
+"""The number of HAKeeper's own shard."""
 REFUSES_REPLICAS: Final = (
     "log stores with a locality are given no replicas that vote; take it out of their config"
 )
@@ -107,9 +109,15 @@ class View:
         """Return whether a replica runs on a store of an ordinal."""
         return any(shard.alive & self.stores_of(ordinal) for shard in self.shards)
 
-    def led_by(self, ordinal: int) -> int:
-        """Return how many shards a store of an ordinal leads."""
-        return sum(shard.leader in self.stores_of(ordinal) for shard in self.shards)
+    def led_by(self, ordinal: int) -> tuple[int, int]:
+        """Return how many shards of the database a store of an ordinal leads, and how many others.
+
+        When the leader of the first kind ends, writers wait for up to ten seconds: MatrixOne's
+        transaction nodes ask it again once, and wait that long for an answer
+        (pkg/vm/engine/tae/logstore/driver/logservicedriver). HAKeeper's is missed by nobody.
+        """
+        led = [shard.number for shard in self.shards if shard.leader in self.stores_of(ordinal)]
+        return sum(number != _HAKEEPER for number in led), led.count(_HAKEEPER)
 
     def missed(self, ordinal: int) -> list[int]:
         """Return the shards that still count on a store of an ordinal that does not run."""
