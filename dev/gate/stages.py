@@ -77,6 +77,7 @@ DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
     "faults": (1750, ("api_server_fault", "disk_faults", "lost_node", "object_store_faults")),
     "health": (2550, ("health",)),
     "install": (750, ("demo", "deployment", "playbook")),
+    "plugin": (540, ("kubectl_plugin",)),
     "stores": (
         1850,
         ("adoption", "external_log_service", "log_stores", "object_storage", "one_database"),
@@ -169,10 +170,10 @@ STAGES: tuple[Stage, ...] = (
         for area, usual, protects in (
             ("bench", 60, ("bench/", "demo/", "tests/bench/")),
             ("compat", 90, ("compat/", "tests/compat/")),
-            ("charts", 240, ("charts/", "deploy/", "tests/charts/")),
+            ("charts", 90, ("charts/", "deploy/", "tests/charts/")),
             ("docs", 300, ("docs/", "README.md", "tests/docs/")),
             ("management", 300, ("charts/matrixone/", "docs/", "tests/management/")),
-            ("memcached", 240, ("examples/memcached/", "demo/", "tests/memcached/")),
+            ("memcached", 110, ("examples/memcached/", "demo/", "tests/memcached/")),
             ("testbed", 180, ("testbed/", "tests/testbed/")),
         )
     ),
@@ -196,7 +197,7 @@ STAGES: tuple[Stage, ...] = (
         "release",
         ("dev/release.sh",),
         limit=900,
-        usual=180,
+        usual=90,
         when=When.TOUCHED,
         needs_programs=False,
         protects=(
@@ -213,7 +214,7 @@ STAGES: tuple[Stage, ...] = (
         "sanity",
         ("dev/sanity.sh",),
         limit=1500,
-        usual=420,
+        usual=150,
         when=When.TOUCHED,
         needs_programs=False,
         protects=("plugins/", "meta/", "tests/config.yml", "dev/sanity.sh"),
