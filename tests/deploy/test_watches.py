@@ -84,8 +84,14 @@ def watch(role: str, kind: str, group: str = CORE) -> Watch:
 
 
 LOGINS = tuple(
-    Reference(KindName("", "v1", "Secret"), f"status.{path}.name", poll=30)
-    for path in ("credentialRef", "clusterMetrics.secretRef")
+    Reference(KindName("", "v1", "Secret"), f"{path}.name", poll=30)
+    for path in (
+        "status.credentialRef",
+        "status.clusterMetrics.secretRef",
+        "status.binding",
+        "spec.connectionSecret.userSecretRef",
+        "spec.tls.secretRef",
+    )
 )
 BACKUPS = frozenset(
     {

@@ -227,6 +227,18 @@ def accepted_name(cluster: str) -> str:
     return f"{cluster}-credential-accepted"
 
 
+def connection_name(cluster: str, group: str = "") -> str:
+    """Return the name of the Secret that tells applications how to connect.
+
+    No other has that name: there is a dot neither in the name of a cluster, nor in that of a group.
+
+    Args:
+        cluster: name of the cluster.
+        group: its group of compute nodes that applications connect to; empty for the cluster.
+    """
+    return f"{cluster}-connection" + (f".{group}" if group else "")
+
+
 def restore_name(cluster: str) -> str:
     """Return the name of the RestoreJob that a cluster creates for itself."""
     return f"restore-{cluster}"

@@ -25,6 +25,7 @@ from ..reporting.conditions import (
 from ..reporting.kstatus import needs_a_person
 from ..reporting.reasons import ConditionType, Reason
 from . import hibernation, maintenance, upgrade_status
+from .database_results import ConnectionResult
 from .restore_status import awaited
 
 Child = Mapping[str, Any]
@@ -66,6 +67,7 @@ class ClusterFacts:
         metrics: what is known of the metric user; empty when none is asked for.
         unanswered: what SQL lacks although all components serve; empty if nothing.
         login: why the database does not have the root credential of its Secret; empty if it has.
+        connection: what became of the Secrets for applications.
         restore: ``status.restore``; empty without one.
         restoring: whether components wait for the restore.
         upgrade: ``status.upgrade``; empty without one.
@@ -87,6 +89,7 @@ class ClusterFacts:
     metrics: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     unanswered: str = ""
     login: str = ""
+    connection: ConnectionResult = dataclasses.field(default_factory=ConnectionResult)
     restore: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     restoring: bool = False
     upgrade: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -250,6 +253,9 @@ def _synced(facts: ClusterFacts) -> Condition:
         holds_, (reason, message) = False, lacking
     elif facts.login:
         holds_, reason, message = False, Reason.CREDENTIAL_NOT_APPLIED, facts.login
+    elif facts.connection.problem:
+        reason, message = Reason.CONNECTION_SECRET_NOT_APPLIED, facts.connection.problem
+        holds_ = False
     else:
         holds_, reason = True, Reason.ALL_SETS_SYNCED
         message = "all components run what the spec asks for"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the steps of a pass came to that log in to the database of a MatrixOneCluster."""
+"""What the steps of a pass over a MatrixOneCluster came to that have to do with its logins."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,11 +38,30 @@ class LoginResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionResult:
+    """What the action ``connection_secrets`` did.
+
+    Attributes:
+        secrets: names of the Secrets that exist; None when it was not needed or reached.
+        problem: why one of them is not as it should be; empty if all are.
+    """
+
+    secrets: Sequence[str] | None = None
+    problem: str = ""
+
+    @classmethod
+    def read(cls, result: Mapping[str, Any]) -> ConnectionResult:
+        """Return it from a task's result: ``connection``; empty when it did not run."""
+        return cls(result.get("secrets"), str(result.get("problem") or ""))
+
+
+@dataclass(frozen=True, slots=True)
 class DatabaseResults:
     """What all of them did.
 
     Attributes:
         login: what became of the root credential.
+        connection: what became of the Secrets for applications.
         metrics: ``status.clusterMetrics`` as the action ``metric_user`` returned it; empty when it
             was not needed or reached.
         metric_user_created: whether it has created the user, or changed its password.
@@ -50,15 +69,20 @@ class DatabaseResults:
     """
 
     login: LoginResult = field(default_factory=LoginResult)
+    connection: ConnectionResult = field(default_factory=ConnectionResult)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     metric_user_created: bool = False
     unanswered: str = ""
 
     @classmethod
     def read(cls, results: Mapping[str, Any]) -> DatabaseResults:
-        """Return them from the result of ``metric_user``, with ``login`` and ``health`` in it."""
+        """Return them from the result of ``metric_user``, with those of others in it.
+
+        These are ``login``, ``connection`` and ``health``.
+        """
         return cls(
             login=LoginResult.read(results.get("login") or {}),
+            connection=ConnectionResult.read(results.get("connection") or {}),
             metrics=results.get("metrics") or {},
             metric_user_created=bool(results.get("made")),
             unanswered=Health.read(results.get("health") or {}).lacking,

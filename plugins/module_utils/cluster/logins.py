@@ -58,14 +58,29 @@ def _trusted(writer: Writer, resource: Mapping[str, Any], service: str) -> str:
     secret = secret_name(spec)
     if not secret or service != names.base_name(names.PROXY_SET, name):
         return ""
-    data = as_table((find_secret(writer, resource, secret) or {}).get("data"))
-    pem = [data[key] for key in (CERTIFICATE, AUTHORITY) if data.get(key)]
-    if not data.get(CERTIFICATE):
-        raise ValueError(f"Secret {secret}, which spec.tls.secretRef names, has no {CERTIFICATE}")
+    found = find_secret(writer, resource, secret) or {}
+    others = [AUTHORITY] if as_table(found.get("data")).get(AUTHORITY) else []
+    return "\n".join(pem_in(found, secret, key) for key in (CERTIFICATE, *others))
+
+
+def pem_in(secret: Mapping[str, Any], name: str, key: str) -> str:
+    """Return certificates in a Secret for TLS, in PEM.
+
+    Args:
+        secret: with its data.
+        name: of the Secret, for the error.
+        key: of the certificates.
+
+    Raises:
+        ValueError: it has none; the message does not contain what it has instead.
+    """
+    value = as_table(secret.get("data")).get(key)
+    if not value:
+        raise ValueError(f"Secret {name}, which spec.tls.secretRef names, has no {key}")
     try:
-        return "\n".join(base64.b64decode(one, validate=True).decode("ascii") for one in pem)
-    except ValueError as error:
-        raise ValueError(f"Secret {secret}, for TLS, holds no text") from error
+        return base64.b64decode(value, validate=True).decode("ascii")
+    except ValueError:
+        raise ValueError(f"Secret {name}, for TLS, holds no text") from None
 
 
 def root_login(writer: Writer, resource: Mapping[str, Any]) -> Login:

@@ -14,7 +14,7 @@ from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
 from ..upgrade.record import UNFINISHED
 from ..workload.plans import Observed, Plan, Prune, is_paused, named
-from . import hibernation, maintenance, restoring, upgrading
+from . import connection, hibernation, maintenance, restoring, upgrading
 from .credentials import is_ours, login_secret
 from .data_version import with_data_version
 from .entrances import answers, entrance
@@ -43,6 +43,7 @@ class ClusterPlan(Plan):
         stuck: whether the upgrade of the catalog does not move.
         hibernation: whether it sleeps, and until when; see `hibernation.Hibernation.as_variable`.
         maintenance: whether a change waits for a window; see `_windows`.
+        connection: the Secrets for applications; see `connection.Connection.as_variable`.
     """
 
     credential: str = ""
@@ -57,6 +58,7 @@ class ClusterPlan(Plan):
     stuck: bool = False
     hibernation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     maintenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    connection: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> ClusterPlan:
@@ -86,6 +88,7 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         namespace=metadata["namespace"],
         owner_uid=metadata.get("uid") or "",
     )
+    connects = connection.decide(resource, observed, children)
     live = {named(one): one for one in upgrading.live_components(observed)}
     changed = _waiting(resource, children, live, windows, upgrade)
     patches = hibernation.resized(children, live, sleep.stops)
@@ -102,6 +105,7 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         stuck=upgrade.stuck,
         hibernation=sleep.as_variable(),
         maintenance=_windows(windows, children, changed),
+        connection=connects.as_variable(),
         patches=[] if restore.pending else patches,
     )
     plan = _plan_logins(plan, resource, observed)

@@ -114,6 +114,7 @@ def _facts(end: PassEnd[ClusterPlan], results: DatabaseResults) -> ClusterFacts:
         failure=failure,
         metrics=metrics.status_of(resource, results),
         login=logins.problem(results.login),
+        connection=results.connection,
         unanswered=results.unanswered,
         restore=plan.restore or restoring.recorded(resource, observed),
         restoring=plan.restoring,

@@ -8,7 +8,7 @@ from typing import Any
 from ..api import names
 from ..reporting.conditions import holds, phase, summary
 from ..reporting.reasons import ConditionType
-from . import hibernation, maintenance
+from . import connection, hibernation, maintenance
 from .conditions import READY_RULES, ClusterFacts, cluster_conditions, count, is_synced
 from .data_version import recorded
 
@@ -64,7 +64,17 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
     }
     status.update((name, dict(record)) for name, record in records.items() if record)
     status.update(_entrance(facts))
+    status.update(_connection(facts))
     return status
+
+
+def _connection(facts: ClusterFacts) -> dict[str, Any]:
+    """Return the Secrets for applications, and the cluster's, as service bindings look for it."""
+    found = facts.connection.secrets
+    present = list(connection.recorded(facts.resource) if found is None else found)
+    name = names.connection_name(facts.resource["metadata"]["name"])
+    status: dict[str, Any] = {"connectionSecrets": present} if present else {}
+    return {**status, "binding": {"name": name}} if name in present else status
 
 
 def _readable(facts: ClusterFacts) -> dict[str, str]:

@@ -13,6 +13,9 @@ from typing import Final
 from ..api import names
 from ..api.pods import live_pods
 from ..api.timestamps import timestamp
+from ..clients.kubernetes.applying import Writer
+from ..cluster.connection import Connection
+from ..cluster.connection_writer import is_in_place
 from ..cluster.parts import PARTS
 from ..cluster.upgrading import questions
 from ..compute.pass_input import PassInput
@@ -76,6 +79,13 @@ def _lacks_metric_user(snapshot: Snapshot) -> bool:
     return bool(snapshot.plan.metrics) and not metrics.get("initialized")
 
 
+def _changes_connection_secrets(snapshot: Snapshot) -> bool:
+    """Tell whether a Secret for applications is not as what it is made of."""
+    writer = Writer(snapshot.session, dry_run=True, owner=snapshot.resource)
+    decided = Connection.read(snapshot.plan.connection)
+    return not is_in_place(writer, snapshot.resource, decided)
+
+
 def _asks_for_catalog(snapshot: Snapshot) -> bool:
     """Tell whether an upgrade needs to know how far the catalog is."""
     return bool(questions(snapshot.resource, snapshot.observed).catalog)
@@ -96,6 +106,7 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
             lambda snapshot: bool(snapshot.plan.rotation)
         ),
         "Create the SQL user that may read the metrics tables": _lacks_metric_user,
+        "Write the Secrets that tell applications how to connect": _changes_connection_secrets,
     },
     names.LOG_SET: {
         "Replace lost log stores and let surplus ones leave": _asks_about_log_stores,

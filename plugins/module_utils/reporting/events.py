@@ -40,6 +40,7 @@ _WARNINGS = frozenset(
         Reason.INVALID_SPEC.value,
         Reason.VOLUME_REFUSED.value,
         Reason.CREDENTIAL_NOT_APPLIED.value,
+        Reason.CONNECTION_SECRET_NOT_APPLIED.value,
         Reason.APPLY_FAILED.value,
         Reason.OBSERVATION_FAILED.value,
         Reason.ROLLOUT_STUCK.value,

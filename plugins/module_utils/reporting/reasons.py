@@ -56,6 +56,7 @@ class Reason(StrEnum):
     DEPENDENCY_NOT_READY = "DependencyNotReady"
     VOLUME_REFUSED = "VolumeRefused"
     CREDENTIAL_NOT_APPLIED = "CredentialNotApplied"
+    CONNECTION_SECRET_NOT_APPLIED = "ConnectionSecretNotApplied"  # noqa: S105 - no secret
     UPGRADE_HELD = "UpgradeHeld"
     UPGRADE_PAUSED = "UpgradePaused"
     WAITING_FOR_WINDOW = "WaitingForWindow"
