@@ -34,13 +34,20 @@ class ActionModule(KubeAction):
         written = list(write(writer, resource, decided))
         changes = Changes()
         changes.add(one.outcome for one in written if one.outcome is not None)
-        problem = next((one.problem for one in written if one.problem), "")
+        problem = next((one.problem for one in written if self._counts(one)), "")
         secrets = sorted(_existing(written, recorded(resource)))
         result = changes.result(diff=self._task.diff)
         result["connection"] = {"secrets": secrets, "problem": problem}
         if problem and arguments["required"]:
             return {**result, "failed": True, "msg": problem}
         return result
+
+    def _counts(self, written: Written) -> bool:
+        """Tell whether a Secret is not as it should be.
+
+        In check mode, what it is made of may only come to be in the run itself.
+        """
+        return bool(written.problem) and not (self.dry_run and written.exists is None)
 
 
 def _existing(written: Iterable[Written], known: Iterable[str]) -> set[str]:

@@ -21,7 +21,8 @@ extends_documentation_fragment:
 attributes:
   check_mode:
     description: The API server tries each change and keeps none.
-    support: full
+    support: partial
+    details: A Secret whose login would only be created by the run is not looked at.
   diff_mode:
     description: Shows which keys change. Values are masked.
     support: full
