@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pymysql
 import pytest
@@ -30,6 +31,7 @@ pytestmark = [
 ]
 
 EVERYTHING = ("LogSet", "DNSet", "CNSet", "ProxySet")
+CONNECTIONS = ("mo-connection", "mo-connection.tp")
 ROLL_SECONDS = 300.0
 # There is one transaction node: nobody can write while it is replaced, and clients of a proxy that
 # goes have to connect again.
@@ -52,6 +54,7 @@ def _resource() -> dict[str, Any]:
     resource = tiny_cluster()
     spec = resource["spec"]
     spec["metricReaderEnabled"] = True
+    spec["connectionSecret"] = {}
     spec["logService"]["pvcRetentionPolicy"] = "Retain"
     spec["cnGroups"][0]["terminationPolicy"] = "Drain"
     spec["cnGroups"][0]["scalingConfig"] = {
@@ -252,6 +255,39 @@ def test_the_metric_user_follows_after_the_root_user(cluster: Cluster) -> None:
     assert rows_of_metrics(cluster, other) >= 0
 
 
+def test_applications_log_in_by_their_secret(cluster: Cluster) -> None:
+    """Through the proxy, and past it; the Secrets follow the root user's password."""
+    eventually(lambda: set(CONNECTIONS) <= secret_names(cluster), 60, "connection Secrets")
+    for name in CONNECTIONS:
+        connect_by(cluster, name)
+
+    other = f"a/b@c:d?e#f&g=h {secrets.token_hex(8)}"
+    give_root(cluster, other)
+    for name in CONNECTIONS:
+        assert login(cluster, name)[1] == other
+        connect_by(cluster, name)
+    cluster.forget_entrance()
+
+
+def connect_by(cluster: Cluster, secret: str) -> None:
+    """Log in with nothing but the URI in a Secret; names are known in the cluster only."""
+    data = cluster.get("secret", secret)["data"]
+    found = urlsplit(base64.b64decode(data["uri"]).decode())
+    assert found.hostname
+    service = found.hostname.partition(".")[0]
+    session = pymysql.connect(
+        host=cluster.get("service", service)["spec"]["clusterIP"],
+        port=found.port or 0,
+        user=unquote(found.username or ""),
+        password=unquote(found.password or ""),
+        connect_timeout=15,
+        read_timeout=15,
+    )
+    with session, session.cursor() as cursor:
+        cursor.execute("select 1")
+        assert cursor.fetchone() == (1,)
+
+
 def set_password(cluster: Cluster, password: str) -> str:
     """Change the root password as a user does, have the operator look, return the version."""
     change = {"data": {"password": base64.b64encode(password.encode()).decode()}}
@@ -303,7 +339,7 @@ def test_passwords_are_told_nowhere(cluster: Cluster) -> None:
     }
     for pod in (name for kind in EVERYTHING for name in cluster.pods(kind)):
         places[f"log of {pod}"] = cluster.kubectl("logs", pod, "--all-containers")
-    for secret in ("mo-credential", "mo-metric"):
+    for secret in ("mo-credential", "mo-metric", *CONNECTIONS):
         _, password = login(cluster, secret)
         assert [place for place, text in places.items() if password in text] == [], secret
 
