@@ -141,6 +141,9 @@ class Runs:
         if result.rc == 0:
             _LOG.info("Ansible-runner exited successfully", **keys)
         else:
+            if result.error:
+                # No task has told it.
+                keys["error"] = result.error
             _LOG.error("Run ended with failures", rc=result.rc, status=result.status, **keys)
         log.recap(outcome.recap)
         if self.settings.debug_logs:

@@ -9,7 +9,9 @@ import pytest
 import structlog.testing
 
 from ansible_operator.engine import RunRequest, make_engine
+from ansible_operator.engine.interface import RunResult, RunStatus
 from ansible_operator.kube.interface import GroupVersionKind, ResourceType
+from ansible_operator.loop.queueing.queue import Trigger
 from ansible_operator.loop.reconciling.artifact_limit import ArtifactLimit
 from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.settings import Controlled, RunSettings
@@ -28,15 +30,19 @@ def request(
     **fields: Any,
 ) -> RunRequest:
     """What an engine is asked for; the request is made before engine and proxy are needed."""
+    runs = runs_of(make_engine("warm"), verbosity, most, **fields)
+    metadata = {"name": "n", "namespace": "ns", "annotations": annotations or {}}
+    return runs._request({"metadata": metadata}, "7", Path("/kc"), {"a": 1}, finalizing=finalizing)
+
+
+def runs_of(engine: Any, verbosity: int = 2, most: int = 5, **fields: Any) -> Runs:
     watch = Watch(**{"kind": KIND, "play": PlayPath(playbook="/main.yml"), **fields})
     resource = ResourceType(GroupVersionKind(*KIND), "ks", True)
     controlled = Controlled(name="k", watch=watch, resource=resource, period=0, verbosity=verbosity)
     settings = RunSettings(run_root=Path("/runs"), cluster="https://here", annotated_verbosity=most)
     kubeconfig = nullcontext(Path("/kc"))
     limit = ArtifactLimit(settings)
-    runs = Runs(controlled, settings, make_engine("warm"), lambda *_: kubeconfig, limit)
-    metadata = {"name": "n", "namespace": "ns", "annotations": annotations or {}}
-    return runs._request({"metadata": metadata}, "7", Path("/kc"), {"a": 1}, finalizing=finalizing)
+    return Runs(controlled, settings, engine, lambda *_: kubeconfig, limit)
 
 
 def test_the_watch_and_the_flags_decide_without_annotations() -> None:
@@ -110,3 +116,27 @@ def test_a_finalizer_may_have_a_time_limit_of_its_own(
     finalizer = Finalizer("f", run_timeout=own)
     asked = request(finalizing=finalizing, finalizer=finalizer, run_timeout=5.0)
     assert asked.timeout == expected
+
+
+async def read_nothing() -> str:
+    return ""
+
+
+class Ended:
+    """An engine whose runs have all ended alike."""
+
+    def __init__(self, result: RunResult) -> None:
+        self._result = result
+
+    async def run(self, _asked: RunRequest, _on_event: object) -> RunResult:
+        return self._result
+
+
+@pytest.mark.parametrize("error", ["cannot import name 'x' from 'y'", ""])
+async def test_what_ended_a_run_and_no_task_has_told_is_logged(error: str) -> None:
+    runs = runs_of(Ended(RunResult(status=RunStatus.FAILED, rc=250, error=error)))
+    obj = {"metadata": {"name": "n", "namespace": "ns"}}
+    with structlog.testing.capture_logs() as lines:
+        await runs.play(obj, Trigger("Created", fresh=True), read_nothing, finalizing=False)
+    [line] = [line for line in lines if line["event"] == "Run ended with failures"]
+    assert line.get("error", "") == error
