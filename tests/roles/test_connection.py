@@ -5,6 +5,7 @@ import base64
 import contextlib
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,31 @@ def test_it_follows_tls(space, cluster):
     space.patch("mo", "mo", {"spec": {"tls": None}})
     eventually(lambda: "ca.crt" not in read(space, SECRET))
     assert "ssl-mode" not in read(space, SECRET)
+
+
+def test_it_waits_for_no_window_and_not_until_the_cluster_wakes(space, cluster):
+    """What is asleep can be connected to later; a window is for what replaces Pods."""
+    opens = datetime.now(UTC) + timedelta(hours=11)
+    windows = [{"start": f"{opens:%M %H} * * *", "duration": "2m"}]
+    asleep = {"hibernation": {"asleep": True}, "maintenance": {"windows": windows}}
+    space.patch("mo", "mo", {"spec": asleep})
+    eventually(
+        lambda: space.get("mo", "mo")["status"].get("hibernation", {}).get("state") == "Asleep", 90
+    )
+    assert read(space, SECRET)["password"] == "second"
+
+    space.patch("mo", "mo", {"spec": {"tls": {"secretRef": {"name": "mo-tls"}}}})
+    space.patch("secret", "shop", {"data": {"password": encoded("third")}})
+    space.kubectl("delete", "secret", GROUP)
+    look(space, "while it sleeps")
+    eventually(lambda: read(space, SECRET)["password"] == "third")
+    eventually(lambda: read(space, GROUP).get("password") == "third")
+    # Proxies have no certificate before the window opens.
+    assert "ca.crt" not in read(space, SECRET)
+
+    space.patch("mo", "mo", {"spec": {"hibernation": None, "maintenance": None, "tls": None}})
+    space.wait("Ready")
+    space.wait("Synced")
 
 
 def test_it_goes_with_its_group(space, cluster):
