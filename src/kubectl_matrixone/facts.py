@@ -211,6 +211,7 @@ class Cluster:
         backup: the newest one; None without any, or if that is not known.
         certificate: None without TLS.
         upgrade: the last one; None if there never was one.
+        binding: Secret from which applications read how to connect; empty without one.
         unread: what could not be read, so that it is not known.
     """
 
@@ -231,4 +232,5 @@ class Cluster:
     backup: Backup | None = None
     certificate: Certificate | None = None
     upgrade: Upgrade | None = None
+    binding: str = ""
     unread: tuple[str, ...] = field(default=())

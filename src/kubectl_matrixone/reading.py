@@ -126,6 +126,7 @@ def facts_of(
         backup=_newest(backups, metadata),
         certificate=_certificate(sets),
         upgrade=_upgrade(table_in(status, "upgrade")),
+        binding=str(table_in(status, "binding").get("name") or ""),
         unread=tuple(unread),
     )
 

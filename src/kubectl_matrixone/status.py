@@ -39,6 +39,8 @@ def _head(cluster: Cluster, style: Style) -> Iterator[str]:
     if cluster.address:
         login = f", root login in Secret {cluster.credential}" if cluster.credential else ""
         yield style.cut(f"SQL at {cluster.address}{login}")
+    if cluster.binding:
+        yield style.cut(f"Applications connect by Secret {cluster.binding}")
 
 
 def _problems(cluster: Cluster, now: datetime, style: Style) -> Iterator[str]:

@@ -45,6 +45,7 @@ def cluster(**status: Any) -> Json:
             "host": "mo-proxy.shop.svc",
             "port": 6001,
             "credentialRef": {"name": "mo-credential"},
+            "binding": {"name": "mo-connection"},
             **status,
         },
     }
