@@ -10,6 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.applying import (
+    Writer,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.connection import (
+    resolve_options,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.session import (
+    open_session,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.connection import (
+    decide,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.connection_writer import (
+    is_in_place,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
+    render_matrixonecluster,
+)
 
 from tests.support.certificates import Authority
 from tests.support.namespaces import Namespace
@@ -79,6 +97,22 @@ def test_applications_find_all_in_one(space, cluster):
     status = space.get("mo", "mo")["status"]
     assert status["binding"] == {"name": SECRET}
     assert status["connectionSecrets"] == [SECRET, "mo-connection.ap", GROUP]
+
+
+def test_what_is_in_place_needs_no_pass(space, cluster):
+    """The check before a pass compares the Secrets with what they are made of."""
+    eventually(lambda: checked(space))
+
+
+def checked(space: Namespace) -> bool:
+    """Return whether the check finds nothing to do for the Secrets."""
+    session = open_session(resolve_options({"kubeconfig": space.bed.kubeconfig}, {}))
+    resource = space.get("mo", "mo")
+    children = render_matrixonecluster(resource)
+    decided = decide(
+        resource, {"self": resource, "proxySet": space.get("proxyset", "mo")}, children
+    )
+    return is_in_place(Writer(session, dry_run=True, owner=resource), resource, decided)
 
 
 def test_what_is_changed_by_hand_is_reverted(space, cluster):
