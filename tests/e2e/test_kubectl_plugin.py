@@ -86,7 +86,7 @@ def backup(user: User, real_object_store: ObjectStore) -> str:
 def test_a_cluster_is_seen_at_work(user: User) -> None:
     assert "mo  Ready" in user("status", "mo", "--exit-code")
     found = yaml.safe_load(user("top", "mo", "-o", "yaml"))
-    sessions = {one["name"]: one["sessions"] for one in found["pods"]}
+    sessions = {one["pod"]: one["sessions"] for one in found["pods"]}
     nodes = user.cluster.pods("CNSet")
     assert len(nodes) == 2
     assert all(isinstance(sessions[pod], int) for pod in nodes), found
