@@ -165,6 +165,13 @@ def test_small_objects_are_small(store: FolderStore) -> None:
         interface.read_small(store, "a", 4)
 
 
+@pytest.mark.parametrize("key", ["taken/mark", "taken/a/mark"])
+def test_a_file_where_a_folder_should_be_is_no_mark(store: FolderStore, key: str) -> None:
+    store.write("taken", [b"x"], 1)
+    with pytest.raises(errors.Refused, match="Not a directory"):
+        store.create(key, b"x")
+
+
 def test_a_folder_that_another_attempt_tidies_up(store: FolderStore) -> None:
     """In threads: what is empty for a moment is removed, and made again."""
     ended = threading.Event()

@@ -230,11 +230,27 @@ def _created(path: Path) -> int:
     while True:
         left -= 1
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_folder(path.parent)
             return os.open(path, _NEW, 0o666)
         except FileNotFoundError:
             if not left:
                 raise
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder unless there is one.
+
+    Raises:
+        FileNotFoundError: it, or one above it, was there and was removed meanwhile.
+        NotADirectoryError: there is something else.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        # Path.mkdir looks only afterwards whether what is there is a folder, and it may be gone.
+        if stat.S_ISDIR(path.lstat().st_mode):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path)) from None
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
 
 
 def _write_all(path: Path, pieces: Iterable[bytes], size: int, *, durable: bool = False) -> None:
