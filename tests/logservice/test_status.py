@@ -212,6 +212,18 @@ def test_what_is_known_of_the_shards_stays_until_somebody_asks_again() -> None:
     assert "shards" not in report(silent, pods(), shards=SHORT)["status"]
 
 
+def test_a_hakeeper_that_lists_no_shard_yet_is_asked_again() -> None:
+    """It answers before its stores have told it of their replicas; a settled set has no passes."""
+    told = report(round_(shards=[]), pods())
+    assert "shards" not in told["status"]
+    assert told["requeue"] == "15s"
+
+    subject = resource()
+    ready = {**SERVED[0], "lastTransitionTime": NOW}
+    subject["status"] = {"conditions": [ready], "shards": []}
+    assert health.question(subject, workload(), pods(), UNIX_NOW) is Question.BRIEF
+
+
 @pytest.mark.parametrize(
     ("present", "before", "said"), [(5, None, 5), (4, 5, 4), (0, 5, 5), (0, None, None)]
 )

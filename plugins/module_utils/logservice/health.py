@@ -63,7 +63,7 @@ def question(
     if shrinks or ready < present or status.get("failedStores") or _repairs(resource):
         return Question.NEEDED
     came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
-    unknown = "shards" not in status and _served_since(resource, now) < _NEWS_SECONDS
+    unknown = not status.get("shards") and _served_since(resource, now) < _NEWS_SECONDS
     old_volumes = overdue(remembered(resource), now)
     if came_back or unknown or lacking(reported_shards(resource)) or old_volumes:
         return Question.BRIEF

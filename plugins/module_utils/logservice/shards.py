@@ -60,7 +60,8 @@ def known_shards(
 
     What was known stays while the set serves and nobody had to ask. Otherwise a shard is only
     reported as HAKeeper has it now: others go by it (gates), and would take a dead log service for
-    one that has its quorum.
+    one that has its quorum. A HAKeeper that has just begun lists none: then none is known, its own
+    one exists.
 
     Args:
         resource: the LogSet, with its status so far.
@@ -69,7 +70,7 @@ def known_shards(
         serves: whether the set is reported to be Ready.
     """
     if asked:
-        return None if answered is None else list(answered)
+        return list(answered) if answered else None
     stopped = not (resource.get("spec") or {}).get("replicas")
     known = (resource.get("status") or {}).get("shards") is not None
     return reported_shards(resource) if known and serves and not stopped else None

@@ -107,7 +107,8 @@ def requeue(
         return "5s"
     if due is not None:
         return f"{max(1, min(15, math.ceil(due - moment)))}s"
-    if otherwise or lacking(stores.shards):
+    listed_none = stores.shards is not None and not stores.shards
+    if otherwise or listed_none or lacking(stores.shards):
         return otherwise or "15s"
     settling = any(came_back_lately(resource, pod, moment, SETTLING_SECONDS) for pod in pods)
     return f"{SETTLING_SECONDS + 1:.0f}s" if settling else _when_volumes_go(resource, moment)
