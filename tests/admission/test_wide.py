@@ -113,7 +113,7 @@ def laid_over(base: Any, change: Any) -> Any:
 
 def one_part(spec: Json) -> list[Json]:
     """Return specs with one part of a spec each: what is refused must not hide the rest."""
-    kept = ("logService", "tn", "proxy", "webui", "cnGroups")
+    kept = ("logService", "tn", "proxy", "webui", "cnGroups", "connectionSecret")
     common = {key: value for key, value in spec.items() if key not in {*kept, "dn", "tp", "ap"}}
     return [common, *({key: spec[key]} for key in kept if key in spec)]
 
@@ -139,5 +139,4 @@ def test_what_admission_lets_through_is_what_kubernetes_takes(
 
     every()
     assert not failures, f"{len(failures)} of {counted}:\n" + "\n\n".join(failures[:5])
-    # Each field that can be wrong makes fewer of them right: 50 of 245 at present.
-    assert 3 * counted[True] >= 2 * EXAMPLES, counted
+    assert counted[True] >= EXAMPLES, counted
