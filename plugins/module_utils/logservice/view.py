@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..clients.matrixone.log_store import HAKEEPER_SHARD
 from ..reporting.health import HEARD_SECONDS
 
+_HAKEEPER: Final = 0
+"""The number of HAKeeper's own shard."""
 REFUSES_REPLICAS: Final = (
     "log stores with a locality are given no replicas that vote; take it out of their config"
 )
@@ -116,7 +117,7 @@ class View:
         (pkg/vm/engine/tae/logstore/driver/logservicedriver). HAKeeper's is missed by nobody.
         """
         led = [shard.number for shard in self.shards if shard.leader in self.stores_of(ordinal)]
-        return sum(number != HAKEEPER_SHARD for number in led), led.count(HAKEEPER_SHARD)
+        return sum(number != _HAKEEPER for number in led), led.count(_HAKEEPER)
 
     def missed(self, ordinal: int) -> list[int]:
         """Return the shards that still count on a store of an ordinal that does not run."""
