@@ -10,8 +10,8 @@ from dev.gate.outcomes import Outcome, Test, closing_lines
 _SLOWEST = 20
 _LOG_LINES = 300
 _NAMED_FAILURES = 10
-_FAILURE_LINES = 8
-_FAILURE_WIDTH = 200
+_FAILURE_WIDTH = 600
+"""Characters of a failure: some that run this keep little more than 1,500 of the whole output."""
 
 
 def failed_logs(outcomes: Iterable[Outcome]) -> Iterator[str]:
@@ -38,6 +38,8 @@ def summary(
         last_seen: lines that tell when stages were last green.
         seconds: the whole run took.
     """
+    yield "--- last green here"
+    yield from last_seen
     yield "--- the slowest tests"
     tests = sorted((t for o in outcomes for t in o.tests), key=lambda one: -one.seconds)
     yield from (f"{test.seconds:8.1f} s  {test.node}" for test in tests[:_SLOWEST])
@@ -47,8 +49,6 @@ def summary(
     if left_out:
         yield "--- not run here; `make test-all` runs all stages"
         yield from (f"{name:<12} {why}" for name, why in left_out.items())
-    yield "--- last green here"
-    yield from last_seen
     # Failures come last: of a long output the end is what is kept and read.
     tries = [test for outcome in outcomes for test in outcome.second_tries]
     if tries:
@@ -67,8 +67,7 @@ def _failures(tests: Sequence[Test]) -> Iterator[str]:
     for test in tests[:_NAMED_FAILURES]:
         yield f"  {test.node}"
         for failure in test.failures:
-            lines = failure.splitlines()[:_FAILURE_LINES]
-            yield from (f"    {line[:_FAILURE_WIDTH]}" for line in lines)
+            yield f"    {' '.join(failure.split())[:_FAILURE_WIDTH]}"
     if len(tests) > _NAMED_FAILURES:
         yield f"  and {len(tests) - _NAMED_FAILURES} more"
 

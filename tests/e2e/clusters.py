@@ -15,7 +15,7 @@ from typing import Any
 import pymysql
 
 from image.operator import IMAGE
-from testbed.bed import TestBed
+from testbed.bed import KubectlError, TestBed
 from tests.e2e.deployed import Deployed
 from tests.support.examples import example
 from tests.support.operator_rights import account, refusals
@@ -126,8 +126,12 @@ class Cluster:
         return {one["metadata"]["name"]: one for one in listed}
 
     def await_ready(self, seconds: int = _READY_SECONDS) -> None:
-        """Wait until the whole cluster is ready."""
-        self.kubectl("wait", "--for=condition=Ready", "mo/mo", f"--timeout={seconds}s")
+        """Wait until the whole cluster is ready; a failure says what the cluster waits for."""
+        try:
+            self.kubectl("wait", "--for=condition=Ready", "mo/mo", f"--timeout={seconds}s")
+        except KubectlError as error:
+            told = self.condition("mo", "mo", "Ready").get("message")
+            raise AssertionError(f"{error}; Ready says: {told}") from error
 
     @cached_property
     def entrance(self) -> Json:

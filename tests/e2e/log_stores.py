@@ -122,9 +122,18 @@ def down(cluster: Cluster) -> list[str]:
 
 
 def state(cluster: Cluster) -> str:
-    """All that the LogSet says, for messages."""
+    """What the LogSet says, and since when its Pods are there, shortest first, for messages."""
     logset = cluster.get("logset", "mo")
-    return json.dumps([logset["metadata"]["annotations"], logset["status"]], indent=1)
+    status = logset["status"]
+    told = [f"{one['type']}={one['status']} {one['message']}" for one in status["conditions"]]
+    pods = [
+        f"{name} since {pod['metadata']['creationTimestamp']} {pod['status']['phase']}"
+        for name, pod in cluster.pods("LogSet").items()
+    ]
+    rest = {key: status[key] for key in ("shards", "failedStores") if key in status}
+    kept = logset["metadata"]["annotations"]
+    known = {key: kept[key] for key in (REPAIR, INCARNATIONS) if key in kept}
+    return "; ".join([*told, *pods, json.dumps(rest), json.dumps(known)])
 
 
 def replaced(cluster: Cluster, ordinal: int, incarnation: int) -> bool:
