@@ -29,6 +29,9 @@ DRAIN_SECONDS = 330
 
 # HAKeeper gives a log store up after 5 minutes; tests cannot wait for that.
 HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "20s"\n'
+# From 2.0 on a log store never joins again that was away for so long: what restarts log stores of a
+# busy machine gives them more time.
+LONGER_HAKEEPER_TIMEOUT = '[logservice.HAKeeperConfig]\nlog-store-timeout = "60s"\n'
 
 Json = dict[str, Any]
 
@@ -166,16 +169,17 @@ def tiny_cluster() -> Json:
     return example("tiny-cluster.yaml")
 
 
-def replacing(resource: Json, after: str = "20s") -> Json:
+def replacing(resource: Json, after: str = "20s", config: str = HAKEEPER_TIMEOUT) -> Json:
     """Let a cluster replace log stores that have failed.
 
     Args:
         resource: the MatrixOneCluster; it is changed and returned.
         after: how long a store must have failed, as ``storeFailureTimeout``.
+        config: of the log stores.
     """
     resource["spec"]["logService"] |= {
         "storeFailureTimeout": after,
-        "config": HAKEEPER_TIMEOUT,
+        "config": config,
         "failedPodStrategy": "Delete",
     }
     return resource

@@ -5,13 +5,16 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import pymysql
 import pytest
 
 from testbed.bed import TestBed
 from tests.e2e.clusters import Cluster, operated, replacing, tiny_cluster
+from tests.e2e.faults import frozen
 from tests.e2e.log_stores import (
     INCARNATIONS,
     REPAIR,
@@ -123,11 +126,53 @@ def test_a_lost_store_holds_nothing_else_up(cluster: Cluster) -> None:
         eventually(lambda: changed_nodes(cluster) == 2, 90, "new compute nodes")
         assert "mo-log-0" in down(cluster)
         mend(cluster, "mo-log-0")
-        cluster.await_ready(120)
+        await_return(cluster)
         time.sleep(5)
-    assert annotation(cluster, REPAIR) is None
     # Clients of a compute node that is replaced have to connect again: the set does not drain.
     traffic.require_nothing_lost(longest=90, errors=50)
+
+
+def await_return(cluster: Cluster) -> None:
+    """Wait until a store takes part again that HAKeeper may have removed while it was away.
+
+    Then it joins by itself on 1.3 only; from 2.0 on it is never heard again, and is replaced.
+    """
+    cluster.change("logService/storeFailureTimeout", f"{FAILURE_TIMEOUT}s")
+    eventually(
+        lambda: (
+            shards(cluster) == [(3, 3)] * 2
+            and not down(cluster)
+            and annotation(cluster, REPAIR) is None
+        ),
+        REPAIR_SECONDS,
+        "three stores that take part",
+        otherwise=lambda: state(cluster),
+    )
+    cluster.await_ready(60)
+
+
+@contextmanager
+def ended(cluster: Cluster, pod: str) -> Iterator[None]:
+    """Keep a log store from starting, for the block; its data stay."""
+    wreck(cluster, pod)
+    yield
+    mend(cluster, pod)
+
+
+@pytest.mark.parametrize("away", [ended, frozen], ids=["ended", "frozen"])
+def test_a_store_that_returns_after_hakeeper_removed_it_takes_part_again(
+    cluster: Cluster, away: Callable[[Cluster, str], AbstractContextManager[None]], request: Any
+) -> None:
+    """As after the reboot of a node that took longer than `log-store-timeout`, here 20 s."""
+    cluster.change("logService/storeFailureTimeout", "10m")
+    cluster.await_ready()
+    with Traffic(cluster, f"log-store-returns-{request.node.callspec.id}") as traffic:
+        time.sleep(3)
+        with away(cluster, "mo-log-1"):
+            time.sleep(2 * FAILURE_TIMEOUT)
+        await_return(cluster)
+        time.sleep(3)
+    traffic.require_nothing_lost(longest=90)
 
 
 def changed_nodes(cluster: Cluster) -> int:

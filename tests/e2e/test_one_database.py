@@ -13,7 +13,7 @@ import pytest
 from testbed.bed import TestBed
 from tests.e2e.clusters import (
     DRAIN_SECONDS,
-    HAKEEPER_TIMEOUT,
+    LONGER_HAKEEPER_TIMEOUT,
     Cluster,
     draining,
     operated,
@@ -46,7 +46,7 @@ LONGEST_GAP = 45.0
 @pytest.fixture(scope="module")
 def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """Two compute nodes that drain, three log stores that are replaced after 10 s."""
-    resource = draining(replacing(tiny_cluster(), "10s"))
+    resource = draining(replacing(tiny_cluster(), "10s", LONGER_HAKEEPER_TIMEOUT))
     with operated(real_testbed, tmp_path_factory.mktemp("operator"), resource, "gate") as made:
         yield made
 
@@ -85,7 +85,7 @@ def test_a_scale_in_loses_no_row_and_no_query(cluster: Cluster) -> None:
 
 def test_a_roll_of_old_log_stores_replaces_none(cluster: Cluster) -> None:
     """A store that is told to end has been ready for longer than one may be down."""
-    config = '[log]\nlevel = "warn"\n' + HAKEEPER_TIMEOUT
+    config = '[log]\nlevel = "warn"\n' + LONGER_HAKEEPER_TIMEOUT
     with old_log_stores(cluster), Traffic(cluster, "gate-log-stores-rolled") as traffic:
         time.sleep(2)
         roll(cluster, config)

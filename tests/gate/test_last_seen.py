@@ -63,7 +63,9 @@ def test_a_run_keeps_what_became_of_each_stage(run: Run, path: Path) -> None:
 def test_every_stage_is_named_before_what_ran(run: Run) -> None:
     _, said = run(unit=0)
     lines = said.splitlines()
-    unit, unseen = lines[lines.index("--- last green here") + 1 : lines.index("--- the slowest tests")]
+    unit, unseen = lines[
+        lines.index("--- last green here") + 1 : lines.index("--- the slowest tests")
+    ]
     assert unit.startswith("unit ")
     names = unseen.removeprefix("never seen here: ").split()
     assert names == [one.name for one in STAGES if one.name != "unit"]

@@ -85,6 +85,12 @@ def heard_before(seconds: float) -> View:
     return replace(seen, silent={**seen.silent, log_uuid(2): seconds})
 
 
+def without_the_last(seconds: float, alive: Sequence[int] = (0, 1)) -> View:
+    """HAKeeper has removed the replicas of store 2, which it heard so many seconds ago."""
+    seen = view((0, 1), alive, heard=(0, 1))
+    return replace(seen, silent={**seen.silent, log_uuid(2): seconds})
+
+
 @pytest.mark.parametrize(
     ("listed", "seen", "wanted"),
     [
@@ -98,6 +104,10 @@ def heard_before(seconds: float) -> View:
         (stores(1, 2), view(alive=(0,)), Step.BLOCKED),
         (stores(2), view(alive=(0,)), Step.BLOCKED),
         (stores(2), view(alive=(0, 1), heard=(0, 1, 2)), Step.RECORD),
+        (stores(2), without_the_last(700), Step.RECORD),
+        (stores(2), without_the_last(599), Step.WAIT),
+        (stores(2), without_the_last(5), Step.BLOCKED),
+        (stores(2), without_the_last(700, alive=(0,)), Step.BLOCKED),
         (stores(3, count=5), view(heard=(0, 1, 2, 4)), Step.RECORD),
         (stores(2, 4, count=5), view(alive=(0, 1), heard=(0, 1, 3)), Step.RECORD),
         (stores(0, 1, 2), view(alive=()), Step.BLOCKED),
@@ -113,6 +123,10 @@ def heard_before(seconds: float) -> View:
         "two of three are down",
         "another one is not counted on by HAKeeper",
         "it runs without its data",
+        "it came back after it had been removed",
+        "HAKeeper heard it later than its Pod is down",
+        "HAKeeper hears it, and will give it replicas",
+        "it was removed, and another one fails",
         "it has no replica",
         "another one that has no replica is down, too",
         "all are down",

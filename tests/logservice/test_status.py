@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a LogSet says of stores that are lost, replaced or leaving."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -109,7 +110,7 @@ def report(found: Json, listed: list[Json], ready: int = 3, **status: Any) -> An
             "5s",
         ),
         (
-            round_(empty=["mo-log-1"]),
+            round_(lost={"mo-log-1": "has lost its data"}),
             (),
             ("False", "Settled"),
             ("True", "StoresFailed"),
@@ -198,7 +199,7 @@ def test_what_becomes_of_a_store_does_not_hide_why_it_has_no_pod() -> None:
 
 
 def test_a_store_without_its_data_is_down_though_its_pod_is_ready() -> None:
-    told = report(round_(empty=["mo-log-1"]), pods())
+    told = report(round_(lost={"mo-log-1": "has lost its data"}), pods())
 
     assert [one["podName"] for one in told["status"]["failedStores"]] == ["mo-log-1"]
     assert told["status"]["failedStores"][0]["lastTransition"] == NOW
@@ -306,11 +307,48 @@ def view(alive: int) -> View:
 
 
 def test_a_store_gets_some_time_to_take_its_replicas_up() -> None:
-    assert health.empty_stores(pods(), view(2), UNIX_NOW) == {"mo-log-2"}
-    assert health.empty_stores(pods(since=NOW), view(2), UNIX_NOW + 29) == set()
-    assert health.empty_stores(pods(2), view(2), UNIX_NOW) == set()
-    assert health.empty_stores(pods(), view(3), UNIX_NOW) == set()
-    assert health.empty_stores(pods(), None, UNIX_NOW) == set()
+    assert health.lost_stores(pods(), view(2), UNIX_NOW) == {"mo-log-2": "has lost its data"}
+    assert not health.lost_stores(pods(since=NOW), view(2), UNIX_NOW + 29)
+    assert not health.lost_stores(pods(2), view(2), UNIX_NOW)
+    assert not health.lost_stores(pods(), view(3), UNIX_NOW)
+    assert not health.lost_stores(pods(), None, UNIX_NOW)
+
+
+REMOVED = "was away until HAKeeper had removed its replicas, and does not report to it any more"
+
+
+def without_the_last(seconds: float = 700, **fields: Any) -> View:
+    """Two stores are left in the shards; HAKeeper heard the third so many seconds ago."""
+    members = frozenset(log_uuid(n) for n in range(2))
+    heard = dict.fromkeys(members, 1.0) | {log_uuid(2): seconds}
+    return replace(View(True, heard, [Shard(0, members, members, 3)]), **fields)
+
+
+@pytest.mark.parametrize(
+    ("seen", "later", "lost"),
+    [
+        (without_the_last(700), 60, {"mo-log-2": REMOVED}),
+        (without_the_last(700), 59, {}),
+        (without_the_last(10), 60, {}),
+        (without_the_last(running=False), 60, {}),
+        (without_the_last(shards=[]), 60, {}),
+        (without_the_last(silent={log_uuid(0): 1.0, log_uuid(1): 1.0}), 60, {}),
+        (view(2), 60, {"mo-log-2": "has lost its data"}),
+    ],
+    ids=[
+        "it does not come back",
+        "it has only just started",
+        "it is heard and gets its replicas",
+        "HAKeeper was not bootstrapped",
+        "HAKeeper lists no shard",
+        "HAKeeper has never heard of it",
+        "it is heard and lacks what it is counted on for",
+    ],
+)
+def test_a_store_that_hakeeper_has_removed_and_never_hears_is_lost(
+    seen: View, later: float, lost: dict[str, str]
+) -> None:
+    assert health.lost_stores(pods(since=NOW), seen, UNIX_NOW + later) == lost
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,11 @@ def without_condition() -> Json:
     return made
 
 
-def entry(pods: list[Json], before: Json | None, *, empty: bool = False, now: str = NOW) -> Json:
+def entry(pods: list[Json], before: Json | None, *, lost: bool = False, now: str = NOW) -> Json:
     """What is told of mo-log-0."""
     field = "availableStores" if before and before["phase"] == "Up" else "failedStores"
     previous = {field: [before]} if before else None
-    told = stores(pods, ["mo-log-0"], previous, now, ["mo-log-0"] if empty else [])
+    told = stores(pods, ["mo-log-0"], previous, now, ["mo-log-0"] if lost else [])
     (found,) = told["availableStores"] + told["failedStores"]
     return found
 
@@ -121,11 +121,9 @@ def test_being_down_begins_when_it_is_seen(
 
 
 @pytest.mark.parametrize(("before", "since"), [(UP, NOW), (None, NOW), (DOWN, EARLIER)])
-def test_a_store_without_its_data_is_down_since_that_is_known(
-    before: Json | None, since: str
-) -> None:
+def test_a_store_of_no_use_is_down_since_that_is_known(before: Json | None, since: str) -> None:
     """Its Pod has been ready all the time, so the condition tells nothing."""
-    assert entry([aged("True", READY)], before, empty=True)["lastTransition"] == since
+    assert entry([aged("True", READY)], before, lost=True)["lastTransition"] == since
 
 
 def test_a_restart_of_an_old_store_is_seconds_long() -> None:
@@ -165,15 +163,15 @@ entries = st.none() | st.builds(
 
 @given(pods, entries, st.booleans())
 def test_no_store_is_down_since_before_it_was_up(
-    live: Json | None, before: Json | None, empty: bool
+    live: Json | None, before: Json | None, lost: bool
 ) -> None:
-    found = entry([live] if live else [], before, empty=empty)
+    found = entry([live] if live else [], before, lost=lost)
     assert found["lastTransition"] <= NOW
     if found["phase"] == "Down" and before and before["phase"] == "Up":
         assert found["lastTransition"] >= before["lastTransition"]
     if found["phase"] == "Down" and live is not None and before is None:
         condition = live["status"]["conditions"][0]
-        is_told = condition["status"] == "False" and not empty
+        is_told = condition["status"] == "False" and not lost
         assert is_told or found["lastTransition"] == NOW
 
 

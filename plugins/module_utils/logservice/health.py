@@ -20,6 +20,10 @@ from .view import View, ordinal_of_pod
 REPAIR_ANNOTATION = "logset.matrixorigin.io/repair"
 SETTLING_SECONDS = 30.0
 """A store that has only just started may not have taken up its replicas yet."""
+_REJOIN_SECONDS = 60.0
+"""A store that HAKeeper has removed while it was away may need so long to be heard again."""
+_EMPTY = "has lost its data"
+_REMOVED = "was away until HAKeeper had removed its replicas, and does not report to it any more"
 _NEWS_SECONDS = 120.0
 """How long HAKeeper may have news of a store that came back."""
 _FIRST_SECONDS = 60.0
@@ -93,8 +97,8 @@ def came_back_lately(resource: Resource, pod: Pod, now: float, seconds: float) -
     return restarted or born > created + _FIRST_SECONDS
 
 
-def empty_stores(pods: Iterable[Pod], view: View | None, now: float) -> set[str]:
-    """Return the Pods that are ready while the replicas that are counted on there do not run.
+def lost_stores(pods: Iterable[Pod], view: View | None, now: float) -> dict[str, str]:
+    """Return why stores whose Pods are ready are of no use, by Pod.
 
     Args:
         pods: Pods of the set.
@@ -102,21 +106,28 @@ def empty_stores(pods: Iterable[Pod], view: View | None, now: float) -> set[str]
         now: the present, Unix time.
     """
     if view is None:
-        return set()
-    return {
-        pod["metadata"]["name"]
-        for pod in pods
-        if (since := ready_at(pod)) is not None
-        and since + SETTLING_SECONDS <= now
-        and view.without_data(ordinal_of_pod(pod["metadata"]["name"]))
+        return {}
+    ready = {pod["metadata"]["name"]: ready_at(pod) for pod in pods}
+    found = {
+        pod: _why_lost(view, ordinal_of_pod(pod), now - since)
+        for pod, since in ready.items()
+        if since is not None
     }
+    return {pod: why for pod, why in found.items() if why}
+
+
+def _why_lost(view: View, ordinal: int, ready: float) -> str:
+    """Return why a store that has been ready for some seconds is of no use; empty if it may be."""
+    if ready >= SETTLING_SECONDS and view.without_data(ordinal):
+        return _EMPTY
+    return _REMOVED if ready >= _REJOIN_SECONDS and view.has_removed(ordinal) else ""
 
 
 def down_since(
     resource: Resource,
     pods: Iterable[Pod],
     expected: Iterable[str],
-    empty: Collection[str],
+    lost: Collection[str],
     now: float,
 ) -> dict[str, float | None]:
     """Return since when each expected store is down (Unix time); None for those that are up.
@@ -124,6 +135,6 @@ def down_since(
     It is what the status says; a store that the status does not know to be down is down from now.
     """
     desired = list(expected)
-    listed = pod_status.stores(pods, desired, resource.get("status"), timestamp(now), empty)
+    listed = pod_status.stores(pods, desired, resource.get("status"), timestamp(now), lost)
     down = {store["podName"]: store["lastTransition"] for store in listed["failedStores"]}
     return {pod: unix_time(down[pod]) if pod in down else None for pod in desired}

@@ -25,7 +25,7 @@ class PassResult:
         scale: how many stores the workload keeps for now.
         incarnations: the incarnations as they are recorded now.
         events: what happened.
-        empty: Pods whose store has lost its data.
+        lost: why a store whose Pod is ready is of no use, by Pod.
         changed: whether anything was.
     """
 
@@ -36,7 +36,7 @@ class PassResult:
     scale: ScaleIn | None = None
     incarnations: dict[str, int] = field(default_factory=dict)
     events: list[Occurrence] = field(default_factory=list)
-    empty: set[str] = field(default_factory=set)
+    lost: dict[str, str] = field(default_factory=dict)
     changed: bool = False
 
     def stores(self) -> LogStoresResult:
@@ -48,7 +48,7 @@ class PassResult:
             reached=self.view is not None,
             problem=self.problem,
             shards=_shards(self.view),
-            empty=self.empty,
+            lost=self.lost,
             repair=self.verdict,
             replicas=scale.replicas if scale else None,
             scaling=scale.message if scale else "",

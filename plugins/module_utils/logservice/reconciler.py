@@ -130,12 +130,12 @@ class LogServiceReconciler:
 
     def _stores(self, policy: log_stores.Policy) -> list[log_stores.LogStore]:
         pass_input, view = self._input, self._result.view
-        self._result.empty = health.empty_stores(pass_input.pods, view, pass_input.now)
+        self._result.lost = health.lost_stores(pass_input.pods, view, pass_input.now)
         since = health.down_since(
             pass_input.resource,
             pass_input.pods,
             expected_pods(pass_input.resource, pass_input.present),
-            self._result.empty,
+            self._result.lost,
             pass_input.now,
         )
         state = SetState(pass_input.pods, pass_input.workload)

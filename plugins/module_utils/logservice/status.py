@@ -40,7 +40,7 @@ def findings(seen: SetPass) -> Findings:
     return Findings(
         activity=activity,
         failure=_failure(stores, seen.rollout, replacing),
-        empty=stores.empty,
+        lost=stores.lost,
         outlook=_message_of(stores.repair, Step.WAIT),
     )
 

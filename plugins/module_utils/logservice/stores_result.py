@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ class LogStoresResult(StoresResult):
         reached: whether it answered.
         problem: why it did not; empty if it did.
         shards: the log shards as it has them; None when it did not answer.
-        empty: Pods whose store has lost its data.
+        lost: why a store whose Pod is ready is of no use, by Pod.
         repair: what was found out and done about stores that are down.
         scaling: what a scale-in waits for; empty if there is none.
         incarnations: the incarnations as they are recorded now, by ordinal.
@@ -31,7 +31,7 @@ class LogStoresResult(StoresResult):
     reached: bool = False
     problem: str = ""
     shards: Sequence[ShardCount] | None = None
-    empty: Collection[str] = ()
+    lost: Mapping[str, str] = field(default_factory=dict)
     repair: Verdict = field(default_factory=lambda: Verdict(Step.NOTHING))
     scaling: str = ""
     incarnations: Mapping[str, int] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class LogStoresResult(StoresResult):
             reached=bool(found.get("reached")),
             problem=str(found.get("problem") or ""),
             shards=None if shards is None else tuple(map(ShardCount.read, shards)),
-            empty=tuple(found.get("empty") or ()),
+            lost=dict(found.get("lost") or {}),
             repair=_verdict(found.get("repair") or {}),
             replicas=found.get("replicas"),
             scaling=str(found.get("scaling") or ""),
@@ -61,7 +61,7 @@ class LogStoresResult(StoresResult):
             "reached": self.reached,
             "problem": self.problem,
             "shards": None if self.shards is None else [shard.as_field() for shard in self.shards],
-            "empty": sorted(self.empty),
+            "lost": dict(self.lost),
             "repair": {
                 "step": self.repair.step.value,
                 "pod": self.repair.pod,

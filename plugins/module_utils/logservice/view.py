@@ -86,6 +86,17 @@ class View:
             if ordinal_of(uuid) == ordinal
         )
 
+    def has_removed(self, ordinal: int) -> bool:
+        """Return whether HAKeeper knows the store of an ordinal, but neither hears it nor uses it.
+
+        A log store that was away for longer than ``log-store-timeout`` comes back with a replica of
+        HAKeeper that is no member any more. From 2.0 on, it asks that replica for the state of the
+        cluster before each heartbeat, which takes all the time that the heartbeat has (heartbeat in
+        MatrixOne's pkg/logservice/service_commands.go): it is never heard again.
+        """
+        known = self.silence(ordinal) is not None and not self.heard(ordinal)
+        return known and self.running and bool(self.shards) and not self.counts_on(ordinal)
+
     def counts_on(self, ordinal: int) -> bool:
         """Return whether a shard has a replica on a store of an ordinal."""
         own = self.stores_of(ordinal)

@@ -21,7 +21,7 @@ def broken(facts: SetFacts) -> tuple[Reason, str] | None:
         return reason, sentences(message, facts.problems.refusals)
     if stuck := _stuck(facts):
         return stuck
-    if _lost_stores(facts) or findings.empty:
+    if _lost_stores(facts) or findings.lost:
         return Reason.STORES_FAILED, sentences(*_losses(facts), findings.outlook)
     if has_served(facts.resource) and not facts.health.is_good:
         faults, unknown = facts.health.faults, facts.health.unknown
@@ -45,9 +45,9 @@ def sentences(*parts: str) -> str:
 
 
 def _losses(facts: SetFacts) -> list[str]:
-    """Name the stores that are down, and those that run without their data."""
+    """Name the stores that are down, and those that run and are of no use."""
     rollout = facts.rollout
-    parts = [f"{pod} has lost its data" for pod in facts.findings.empty]
+    parts = [f"{pod} {why}" for pod, why in sorted(facts.findings.lost.items())]
     if rollout.ready < rollout.desired:
         missing_pods = pod_status.unready(facts.pods, facts.expected, facts.problems)
         missing = rollout.desired - rollout.ready

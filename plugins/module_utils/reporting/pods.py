@@ -46,7 +46,7 @@ def stores(
     expected: Iterable[str],
     previous: Mapping[str, Any] | None,
     now: str,
-    empty: Collection[str] = (),
+    lost: Collection[str] = (),
 ) -> dict[str, list[dict[str, str]]]:
     """Return ``availableStores`` and ``failedStores``.
 
@@ -62,7 +62,7 @@ def stores(
         expected: names of the Pods that should exist; empty where names are random.
         previous: earlier status; a store that keeps its phase keeps its time.
         now: the present, RFC 3339, for stores that changed without a Pod to tell when.
-        empty: Pods that are ready, but have lost what their store is there for.
+        lost: Pods that are ready, but whose store is of no use.
     """
     known = {
         entry["podName"]: entry
@@ -73,12 +73,12 @@ def stores(
     result: dict[str, list[dict[str, str]]] = {"availableStores": [], "failedStores": []}
     for name in sorted({*live, *expected}, key=natural_order):
         pod = live.get(name)
-        is_up = pod is not None and is_ready(pod) and name not in empty
+        is_up = pod is not None and is_ready(pod) and name not in lost
         since = _up_since if is_up else _down_since
         entry = {
             "podName": name,
             "phase": "Up" if is_up else "Down",
-            "lastTransition": since(None if name in empty else pod, known.get(name, {}), now),
+            "lastTransition": since(None if name in lost else pod, known.get(name, {}), now),
         }
         result["availableStores" if is_up else "failedStores"].append(entry)
     return result

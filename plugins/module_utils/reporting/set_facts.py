@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ class Findings:
         activity: what is under way, and its reason; None if nothing is.
         unserved: what Pods that are ready still wait for before they serve; empty if nothing.
         failure: what is broken and more important than Pods that do not start; None if nothing is.
-        empty: Pods that are ready, but have lost their data.
+        lost: why stores whose Pods are ready are of no use, by Pod.
         outlook: what will be done about stores that are down; empty if nothing.
         unreachable: why HAKeeper could not be asked or changed; empty if it could.
     """
@@ -32,7 +32,7 @@ class Findings:
     activity: tuple[Reason, str] | None = None
     unserved: str = ""
     failure: tuple[Reason, str] | None = None
-    empty: Collection[str] = ()
+    lost: Mapping[str, str] = field(default_factory=dict)
     outlook: str = ""
     unreachable: str = ""
 

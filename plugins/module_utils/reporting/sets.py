@@ -46,8 +46,8 @@ def set_status(facts: SetFacts, now: str) -> dict[str, Any]:
         "updatedReplicas": rollout.updated,
     }
     if facts.has_stores:
-        previous, empty = resource.get("status"), facts.findings.empty
-        status.update(pod_status.stores(facts.pods, facts.expected, previous, now, empty))
+        previous, lost = resource.get("status"), facts.findings.lost
+        status.update(pod_status.stores(facts.pods, facts.expected, previous, now, lost))
     return status
 
 

@@ -282,6 +282,14 @@ def test_a_store_that_never_answers_is_left_after_five_seconds(
     assert 4.5 < time.monotonic() - begun < 7
 
 
+@pytest.mark.parametrize("silent", [{"mute": 1}, {"code": 20429, "delay_ms": 5000}])
+def test_a_store_that_takes_all_the_time_leaves_some_for_the_others(
+    sim: Peers, hakeeper: HAKeeper, silent: dict[str, int]
+) -> None:
+    sim.do("fault", method="GET_CLUSTER_DETAILS", count=1, **silent)
+    assert hakeeper.cluster_details(soon(3)).cn_stores
+
+
 def test_nobody_ever_answers(sim: Peers, hakeeper: HAKeeper) -> None:
     sim.do("fault", method="*", mute=1, count=FOREVER)
     begun = time.monotonic()
@@ -292,7 +300,7 @@ def test_nobody_ever_answers(sim: Peers, hakeeper: HAKeeper) -> None:
 
 def test_an_answer_that_comes_late_is_not_taken_for_another(sim: Peers, hakeeper: HAKeeper) -> None:
     """The mutation of a call that was given up may be applied later; its answer is nobody's."""
-    sim.do("fault", method="PATCH_CN_STORE", delay_ms=1500, count=1)
+    sim.do("fault", method="PATCH_CN_STORE", delay_ms=1500, count=3)
     with pytest.raises(TimedOut):
         hakeeper.set_work_state(cn(0), WorkState.DRAINING, soon(0.5))
     assert len(hakeeper.cluster_details(soon()).cn_stores) == 3

@@ -85,6 +85,14 @@ class _Stores:
                 return self._current
         raise problem or NotLeader("HAKeeper: no log store has an address")
 
+    def share(self, deadline: Deadline) -> Deadline:
+        """Return until when the current store may take to answer.
+
+        While others are left it is half of the time: a log store that came back after HAKeeper had
+        removed its replica still runs that, says that it hosts HAKeeper, and answers nothing.
+        """
+        return deadline.within(deadline.remaining() / 2) if self._untried else deadline
+
     def drop(self) -> bool:
         """Leave the current store; return whether others are left before discovering again."""
         if self._current is not None:
@@ -240,7 +248,8 @@ class HAKeeper:
         problem: MatrixOneError | None = None
         while True:
             try:
-                return self._stores.current(deadline).ask(method, values, deadline)
+                store = self._stores.current(deadline)
+                return store.ask(method, values, self._stores.share(deadline))
             except _WORTH_ANOTHER_TRY as error:
                 problem = _more_telling(problem, error)
                 pause = error.pause if isinstance(error, NotNow) else 0.0
