@@ -38,6 +38,7 @@ SERVED = conditions(
     ("Synced", "True", "Applied"),
     ("Progressing", "False", "Settled"),
 )
+UNWELL = conditions(("Ready", "False", "StoresFailed"), ("Progressing", "False", "Settled"))
 WHOLE = [{"shard": 0, "replicas": 3, "available": 3}, {"shard": 1, "replicas": 3, "available": 3}]
 SHORT = [{"shard": 0, "replicas": 3, "available": 3}, {"shard": 1, "replicas": 3, "available": 2}]
 
@@ -273,6 +274,7 @@ def test_a_log_service_that_is_stopped_has_no_shards() -> None:
         (pods(), {"wanted": 5}, Question.NEEDED),
         (pods(), {"status": {"failedStores": [{"podName": "mo-log-1"}]}}, Question.NEEDED),
         (pods(), {"status": {"shards": SHORT}}, Question.BRIEF),
+        (pods(), {"status": {"conditions": UNWELL}}, Question.BRIEF),
         (pods(since=NOW, creationTimestamp=NOW), {"made": LONG_AGO}, Question.BRIEF),
         (pods(since=NOW, creationTimestamp=NOW), {"made": NOW}, Question.NONE),
         (pods(2), {"status": {"conditions": []}}, Question.NONE),
@@ -284,6 +286,7 @@ def test_a_log_service_that_is_stopped_has_no_shards() -> None:
         "it shrinks",
         "one was down",
         "a shard is short",
+        "one gives no sign of life",
         "one has come back",
         "all have come for the first time",
         "it has never served",

@@ -11,7 +11,7 @@ from ..api.pods import is_ready, ready_at
 from ..api.timestamps import timestamp, unix_time
 from ..api.types import Resource
 from ..reporting import pods as pod_status
-from ..reporting.conditions import find, has_served
+from ..reporting.conditions import find, has_served, holds
 from ..reporting.reasons import ConditionType
 from .replaced_volumes import overdue, remembered
 from .shards import lacking, reported_shards
@@ -69,7 +69,9 @@ def question(
     came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
     unknown = not status.get("shards") and _served_since(resource, now) < _NEWS_SECONDS
     old_volumes = overdue(remembered(resource), now)
-    if came_back or unknown or lacking(reported_shards(resource)) or old_volumes:
+    # A store that HAKeeper does not hear may be one that it has removed, of which no shard tells.
+    is_unwell = not holds(resource, ConditionType.READY) or lacking(reported_shards(resource))
+    if came_back or unknown or is_unwell or old_volumes:
         return Question.BRIEF
     return Question.NONE
 
