@@ -5,14 +5,12 @@ import json
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from collections.abc import Iterator
 
 import pymysql
 import pytest
 
-from testbed.bed import TestBed
+from testbed.bed import KubectlError, TestBed
 from tests.e2e.clusters import Cluster, operated, replacing, tiny_cluster
 from tests.e2e.faults import frozen
 from tests.e2e.log_stores import (
@@ -151,24 +149,47 @@ def await_return(cluster: Cluster) -> None:
     cluster.await_ready(60)
 
 
-@contextmanager
-def ended(cluster: Cluster, pod: str) -> Iterator[None]:
-    """Keep a log store from starting, for the block; its data stay."""
-    wreck(cluster, pod)
-    yield
-    mend(cluster, pod)
+def test_a_store_that_returns_after_hakeeper_removed_it_takes_part_again(cluster: Cluster) -> None:
+    """As after the reboot of a node that took longer than `log-store-timeout`, here 20 s.
 
-
-@pytest.mark.parametrize("away", [ended, frozen], ids=["ended", "frozen"])
-def test_a_store_that_returns_after_hakeeper_removed_it_takes_part_again(
-    cluster: Cluster, away: Callable[[Cluster, str], AbstractContextManager[None]], request: Any
-) -> None:
-    """As after the reboot of a node that took longer than `log-store-timeout`, here 20 s."""
+    Its Pod is ready at once; until its store takes part, no other node may be drained.
+    """
     cluster.change("logService/storeFailureTimeout", "10m")
     cluster.await_ready()
-    with Traffic(cluster, f"log-store-returns-{request.node.callspec.id}") as traffic:
+    assert evictions_allowed(cluster) == 1
+    with Traffic(cluster, "log-store-returns") as traffic:
         time.sleep(3)
-        with away(cluster, "mo-log-1"):
+        wreck(cluster, "mo-log-1")
+        time.sleep(2 * FAILURE_TIMEOUT)
+        mend(cluster, "mo-log-1")
+        cluster.kubectl("wait", "--for=condition=Ready", "pod/mo-log-1", "--timeout=60s")
+        with pytest.raises(KubectlError, match="disruption budget"):
+            evict(cluster, "mo-log-0")
+        await_return(cluster)
+        time.sleep(3)
+    traffic.require_nothing_lost(longest=90)
+    eventually(lambda: evictions_allowed(cluster) == 1, 30, "a budget as before")
+
+
+def evictions_allowed(cluster: Cluster) -> int:
+    return int(cluster.get("pdb", "mo-log")["status"]["disruptionsAllowed"])
+
+
+def evict(cluster: Cluster, pod: str) -> None:
+    """Ask for a Pod to be evicted, as a drain of its node does."""
+    path = f"/api/v1/namespaces/{cluster.namespace}/pods/{pod}/eviction"
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod}}
+    cluster.kubectl("create", "--raw", path, "-f", "-", input=json.dumps(eviction))
+
+
+def test_a_store_that_stood_still_until_hakeeper_removed_it_takes_part_again(
+    cluster: Cluster,
+) -> None:
+    cluster.change("logService/storeFailureTimeout", "10m")
+    cluster.await_ready()
+    with Traffic(cluster, "log-store-stands-still") as traffic:
+        time.sleep(3)
+        with frozen(cluster, "mo-log-1"):
             time.sleep(2 * FAILURE_TIMEOUT)
         await_return(cluster)
         time.sleep(3)

@@ -214,16 +214,20 @@ def test_what_is_known_of_the_shards_stays_until_somebody_asks_again() -> None:
     assert "shards" not in report(silent, pods(), shards=SHORT)["status"]
 
 
-def test_a_hakeeper_that_lists_no_shard_yet_is_asked_again() -> None:
+@pytest.mark.parametrize("listed", [[], WHOLE[:1]], ids=["none", "only its own"])
+def test_a_hakeeper_that_does_not_list_the_databases_shard_yet_is_asked_again(
+    listed: list[Json],
+) -> None:
     """It answers before its stores have told it of their replicas; a settled set has no passes."""
-    told = report(round_(shards=[]), pods())
-    assert "shards" not in told["status"]
+    told = report(round_(shards=listed), pods())
+    assert told["status"].get("shards", []) == listed
     assert told["requeue"] == "15s"
 
     subject = resource()
     ready = {**SERVED[0], "lastTransitionTime": NOW}
-    subject["status"] = {"conditions": [ready], "shards": []}
+    subject["status"] = {"conditions": [ready], "shards": listed}
     assert health.question(subject, workload(), pods(), UNIX_NOW) is Question.BRIEF
+    assert health.question(subject, workload(), pods(), UNIX_NOW + 120) is Question.NONE
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from ..workload.observed import SetObserved
 from ..workload.plans import Plan
 from ..workload.references import config_map, of_set
 from ..workload.removal import Removal
-from . import bootstrap, bucket, status
+from . import bootstrap, bucket, evictions, status
 from .admission import (
     deletion_warnings,
     locality_warnings,
@@ -52,8 +52,9 @@ def _render_observed(start: SetStart) -> Plan:
     latest = LogStoresResult.of(observed.stores).incarnations
     decisions["incarnations"] = latest or decisions["incarnations"]
     record = bootstrap.record(resource, live, decisions)
+    objects = render_logset(resource, start_script=start.script, observed=decisions)
     return Plan(
-        objects=render_logset(resource, start_script=start.script, observed=decisions),
+        objects=evictions.with_limit(objects, known, observed),
         records=[*([record] if record else []), *bucket.records(resource, observed)],
         create_only=[f"ConfigMap/{_bootstrap_name(resource)}"],
         patches=patches,

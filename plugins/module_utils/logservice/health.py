@@ -14,7 +14,7 @@ from ..reporting import pods as pod_status
 from ..reporting.conditions import find, has_served, holds
 from ..reporting.reasons import ConditionType
 from .replaced_volumes import overdue, remembered
-from .shards import lacking, reported_shards
+from .shards import lacking, lists_none, reported_shards
 from .view import View, ordinal_of_pod
 
 REPAIR_ANNOTATION = "logset.matrixorigin.io/repair"
@@ -67,11 +67,12 @@ def question(
     if shrinks or ready < present or status.get("failedStores") or _repairs(resource):
         return Question.NEEDED
     came_back = any(came_back_lately(resource, pod, now, _NEWS_SECONDS) for pod in pods)
-    unknown = not status.get("shards") and _served_since(resource, now) < _NEWS_SECONDS
+    unknown = lists_none(reported_shards(resource))
+    expected = unknown and _served_since(resource, now) < _NEWS_SECONDS
     old_volumes = overdue(remembered(resource), now)
     # A store that HAKeeper does not hear may be one that it has removed, of which no shard tells.
     is_unwell = not holds(resource, ConditionType.READY) or lacking(reported_shards(resource))
-    if came_back or unknown or is_unwell or old_volumes:
+    if came_back or expected or is_unwell or old_volumes:
         return Question.BRIEF
     return Question.NONE
 

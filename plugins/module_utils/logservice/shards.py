@@ -53,6 +53,14 @@ def lacking(shards: Iterable[ShardCount] | None) -> str:
     return f"replicas run of log shard {', '.join(short)}" if short else ""
 
 
+def lists_none(shards: Iterable[ShardCount]) -> bool:
+    """Return whether none of the log shards is the database's: it has just begun.
+
+    HAKeeper founds that shard for the first transaction node, later than its own, 0.
+    """
+    return not any(shard.number for shard in shards)
+
+
 def known_shards(
     resource: Resource, answered: Sequence[ShardCount] | None, *, asked: bool, serves: bool
 ) -> list[ShardCount] | None:

@@ -18,7 +18,7 @@ from ..workload.component import SetPass
 from .failover import UNDER_WAY, Step, Verdict
 from .health import SETTLING_SECONDS, Pod, came_back_lately
 from .replaced_volumes import remembered, seconds_left
-from .shards import known_shards, lacking, shard_replicas
+from .shards import known_shards, lacking, lists_none, shard_replicas
 from .stores_result import LogStoresResult
 
 _NOT_RELEASED = "10m"
@@ -107,8 +107,8 @@ def requeue(
         return "5s"
     if due is not None:
         return f"{max(1, min(15, math.ceil(due - moment)))}s"
-    listed_none = stores.shards is not None and not stores.shards
-    if otherwise or listed_none or lacking(stores.shards):
+    has_begun = stores.shards is not None and lists_none(stores.shards)
+    if otherwise or has_begun or lacking(stores.shards):
         return otherwise or "15s"
     settling = any(came_back_lately(resource, pod, moment, SETTLING_SECONDS) for pod in pods)
     return f"{SETTLING_SECONDS + 1:.0f}s" if settling else _when_volumes_go(resource, moment)
