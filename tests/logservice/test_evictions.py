@@ -34,11 +34,11 @@ def answered(shards: Any, **more: Any) -> Json:
         pytest.param({"shards": SHORT}, answered(WHOLE), 0, BY_SPEC, id="the last one is back"),
         pytest.param({"shards": WHOLE}, answered(SHORT), 0, NO_READY, id="a replica is missing"),
         pytest.param({"shards": SHORT}, {}, 0, NO_READY, id="one was, nobody has asked since"),
-        pytest.param({"shards": SHORT}, answered(None), 0, NO_READY, id="HAKeeper is silent"),
-        pytest.param({}, answered([]), 0, NO_READY, id="HAKeeper lists no log shard yet"),
+        pytest.param({"shards": SHORT}, answered(None), 0, BY_SPEC, id="HAKeeper is silent"),
+        pytest.param({}, answered([]), 0, BY_SPEC, id="HAKeeper lists no log shard yet"),
         pytest.param({}, answered(WHOLE, lost=LOST), 0, NO_READY, id="a spare is of no use"),
         pytest.param({}, answered(SHORT), 1, NO_READY, id="one that is down may go"),
-        pytest.param({}, answered(None), 2, NONE, id="two are down and may be recovering"),
+        pytest.param({}, answered(SHORT), 2, NONE, id="two are down and may be recovering"),
     ],
 )
 def test_no_log_store_that_serves_is_evicted_while_a_replica_is_missing(

@@ -32,7 +32,7 @@ def with_limit(
         resource: the LogSet, with its status.
         observed: its workload, its Pods, and what was found out about its stores.
     """
-    if not _may_lack_replicas(resource, LogStoresResult.of(observed.stores)):
+    if not _lacks_replicas(resource, LogStoresResult.of(observed.stores)):
         return list(objects)
     limit: dict[str, Any] = {"maxUnavailable": 0}
     if _is_minority_unready(observed.workload, observed.pods):
@@ -43,16 +43,15 @@ def with_limit(
     ]
 
 
-def _may_lack_replicas(resource: Resource, stores: LogStoresResult) -> bool:
-    """Return whether a log shard has fewer replicas than it should, or it is not known.
+def _lacks_replicas(resource: Resource, stores: LogStoresResult) -> bool:
+    """Return whether a log shard is known to have fewer replicas than it should.
 
-    A set that never served may be founded, and waits for nodes to be had.
+    Where HAKeeper cannot be asked the budget goes by the Pods alone, as those of Kubernetes do: an
+    operator that a network keeps from it must not hold up every drain. A set that never served may
+    be founded, and waits for nodes to be had.
     """
-    if not has_served(resource):
-        return False
-    if stores.asked:
-        return not stores.shards or bool(lacking(stores.shards) or stores.lost)
-    return bool(lacking(reported_shards(resource)))
+    shards = stores.shards if stores.asked else reported_shards(resource)
+    return has_served(resource) and bool(lacking(shards) or stores.lost)
 
 
 def _is_minority_unready(workload: Manifest | None, pods: Sequence[Manifest]) -> bool:
