@@ -336,7 +336,7 @@ def without_the_last(seconds: float = 700, **fields: Any) -> View:
     [
         (without_the_last(700), 60, {"mo-log-2": REMOVED}),
         (without_the_last(700), 59, {}),
-        (without_the_last(10), 60, {}),
+        (without_the_last(60), 60, {}),
         (without_the_last(running=False), 60, {}),
         (without_the_last(shards=[]), 60, {}),
         (without_the_last(silent={log_uuid(0): 1.0, log_uuid(1): 1.0}), 60, {}),
@@ -345,7 +345,7 @@ def without_the_last(seconds: float = 700, **fields: Any) -> View:
     ids=[
         "it does not come back",
         "it has only just started",
-        "it is heard and gets its replicas",
+        "it was heard within the last minute, as one that gets its replicas",
         "HAKeeper was not bootstrapped",
         "HAKeeper lists no shard",
         "HAKeeper has never heard of it",

@@ -21,7 +21,10 @@ REPAIR_ANNOTATION = "logset.matrixorigin.io/repair"
 SETTLING_SECONDS = 30.0
 """A store that has only just started may not have taken up its replicas yet."""
 _REJOIN_SECONDS = 60.0
-"""A store that HAKeeper has removed while it was away may need so long to be heard again."""
+"""A store that HAKeeper has removed while it was away may need so long to be heard again.
+
+A spare one may be silent for some seconds while HAKeeper elects its leader.
+"""
 _EMPTY = "has lost its data"
 _REMOVED = "was away until HAKeeper had removed its replicas, and does not report to it any more"
 _NEWS_SECONDS = 120.0
@@ -123,7 +126,8 @@ def _why_lost(view: View, ordinal: int, ready: float) -> str:
     """Return why a store that has been ready for some seconds is of no use; empty if it may be."""
     if ready >= SETTLING_SECONDS and view.without_data(ordinal):
         return _EMPTY
-    return _REMOVED if ready >= _REJOIN_SECONDS and view.has_removed(ordinal) else ""
+    is_removed = view.has_removed(ordinal, _REJOIN_SECONDS)
+    return _REMOVED if ready >= _REJOIN_SECONDS and is_removed else ""
 
 
 def down_since(

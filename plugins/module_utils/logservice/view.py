@@ -86,16 +86,17 @@ class View:
             if ordinal_of(uuid) == ordinal
         )
 
-    def has_removed(self, ordinal: int) -> bool:
-        """Return whether HAKeeper knows the store of an ordinal, but neither hears it nor uses it.
+    def has_removed(self, ordinal: int, seconds: float) -> bool:
+        """Return whether HAKeeper has not heard a store for some seconds, and does not use it.
 
         A log store that was away for longer than ``log-store-timeout`` comes back with a replica of
         HAKeeper that is no member any more. From 2.0 on, it asks that replica for the state of the
         cluster before each heartbeat, which takes all the time that the heartbeat has (heartbeat in
         MatrixOne's pkg/logservice/service_commands.go): it is never heard again.
         """
-        known = self.silence(ordinal) is not None and not self.heard(ordinal)
-        return known and self.running and bool(self.shards) and not self.counts_on(ordinal)
+        silence = self.silence(ordinal)
+        is_silent = silence is not None and silence > seconds
+        return is_silent and self.running and bool(self.shards) and not self.counts_on(ordinal)
 
     def counts_on(self, ordinal: int) -> bool:
         """Return whether a shard has a replica on a store of an ordinal."""
