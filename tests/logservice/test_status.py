@@ -214,6 +214,30 @@ def test_what_is_known_of_the_shards_stays_until_somebody_asks_again() -> None:
     assert "shards" not in report(silent, pods(), shards=SHORT)["status"]
 
 
+@pytest.mark.parametrize(
+    ("stores", "told", "shards"),
+    [
+        (round_(reached=False, shards=None), SHORT, SHORT),
+        (round_(shards=[]), SHORT, SHORT),
+        (round_(), SHORT, WHOLE),
+        ({}, SHORT, SHORT),
+        (round_(reached=False, shards=None), None, None),
+    ],
+    ids=["it had no time", "it listed none", "it has told", "it was not asked", "it is silent"],
+)
+def test_what_hakeeper_tells_of_the_stores_fills_in_for_the_pass_over_them(
+    stores: Json, told: Any, shards: Any
+) -> None:
+    subject = resource()
+    subject["status"] = {"conditions": SERVED}
+    plan = {"workload": "StatefulSet/mo-log", "objects": [{}]}
+    seen = {"workload": workload(readyReplicas=3), "pods": pods(), "results": stores}
+    answers = {"health": {"shards": told}} if told else {}
+    found = report_on(subject, plan, seen | answers, {}, "", NOW)
+    assert found["status"].get("shards") == shards
+    assert found["requeue"] == ("15s" if shards == SHORT else "")
+
+
 @pytest.mark.parametrize("listed", [[], WHOLE[:1]], ids=["none", "only its own"])
 def test_a_hakeeper_that_does_not_list_the_databases_shard_yet_is_asked_again(
     listed: list[Json],

@@ -75,7 +75,12 @@ def test_quorum(shards, expected):
 
 def test_health_survives_being_a_result():
     found = Health(
-        unknown="a", silent={"b": "c"}, unresponsive=("b",), lacking="d", storage=StorageAnswer.FULL
+        unknown="a",
+        silent={"b": "c"},
+        unresponsive=("b",),
+        lacking="d",
+        storage=StorageAnswer.FULL,
+        shards=[{"shard": 0, "replicas": 3, "available": 2}],
     )
     assert Health.read(found.as_result()) == found
     assert not found.is_good

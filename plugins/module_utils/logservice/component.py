@@ -80,7 +80,7 @@ def _requeue(seen: SetPass, otherwise: str) -> str:
         return otherwise
     if not seen.plan.invalid:
         otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
-    stores = LogStoresResult.of(seen.observed.stores)
+    stores = status.result_of(seen.observed)
     return status.requeue(seen.resource, seen.pods, stores, otherwise, seen.now)
 
 

@@ -11,6 +11,7 @@ from ..api.pods import live_pods
 from ..clients.kubernetes.session import Session
 from ..clients.matrixone import Deadline
 from ..reporting.health import Health, without_heartbeat, without_quorum
+from .shards import counted
 from .storage_check import ask_storage
 from .view import ordinal_of_pod
 from .view_query import ask
@@ -36,16 +37,15 @@ def observe_log_stores(
         for ordinal in {ordinal_of_pod(pod["metadata"]["name"]) for pod in pods}
         if (seconds := [view.silent[uuid] for uuid in view.stores_of(ordinal) & set(view.silent)])
     }
+    shards = counted(view.shards)
     limit = min(_STORAGE_SECONDS, deadline.remaining())
     storage, credential = ask_storage(session, resource, pods, limit, now)
     return Health(
         silent=without_heartbeat(
             pods, silent, lambda pod: str(ordinal_of_pod(pod["metadata"]["name"])), now
         ),
-        lacking=without_quorum(
-            (shard.number, len(shard.alive), max(len(shard.members), shard.desired or 0))
-            for shard in view.shards
-        ),
+        lacking=without_quorum((one.number, one.available, one.replicas) for one in shards),
         storage=storage,
         credential=credential,
+        shards=[one.as_field() for one in shards],
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ..reporting.events import Occurrence
 from .failover import Step, Verdict
 from .scaling import ScaleIn
-from .shards import ShardCount
+from .shards import counted
 from .stores_result import LogStoresResult
 from .view import View
 
@@ -47,7 +47,7 @@ class PassResult:
             asked=self.asked,
             reached=self.view is not None,
             problem=self.problem,
-            shards=_shards(self.view),
+            shards=counted(self.view.shards) if self.view else None,
             lost=self.lost,
             repair=self.verdict,
             replicas=scale.replicas if scale else None,
@@ -55,13 +55,3 @@ class PassResult:
             incarnations=self.incarnations,
             events=self.events,
         )
-
-
-def _shards(view: View | None) -> list[ShardCount] | None:
-    """Return the log shards as status shows them; None when HAKeeper did not answer."""
-    if view is None:
-        return None
-    return [
-        ShardCount(shard.number, max(len(shard.members), shard.desired or 0), len(shard.alive))
-        for shard in view.shards
-    ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..api.types import Resource
+from .view import Shard
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,14 @@ class ShardCount:
     def as_field(self) -> dict[str, int]:
         """Return it as an entry of a status, and of a task's result."""
         return {"shard": self.number, "replicas": self.replicas, "available": self.available}
+
+
+def counted(shards: Iterable[Shard]) -> list[ShardCount]:
+    """Return how many replicas of log shards run, as HAKeeper has them."""
+    return [
+        ShardCount(shard.number, max(len(shard.members), shard.desired or 0), len(shard.alive))
+        for shard in shards
+    ]
 
 
 def reported_shards(resource: Resource) -> list[ShardCount]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ..api import names
@@ -15,10 +16,11 @@ from ..reporting.reasons import Reason
 from ..reporting.rollout import Rollout
 from ..reporting.set_facts import Findings
 from ..workload.component import SetPass
+from ..workload.observed import SetObserved
 from .failover import UNDER_WAY, Step, Verdict
 from .health import SETTLING_SECONDS, Pod, came_back_lately
 from .replaced_volumes import remembered, seconds_left
-from .shards import known_shards, lacking, lists_none, shard_replicas
+from .shards import ShardCount, known_shards, lacking, lists_none, shard_replicas
 from .stores_result import LogStoresResult
 
 _NOT_RELEASED = "10m"
@@ -28,9 +30,21 @@ _BETWEEN_PASSES = 10.5 * 3600
 _AT_ONCE = frozenset({Step.RECORD, Step.RENDER, Step.TAKE_AWAY, Step.FINISH, Step.CALL_OFF})
 
 
+def result_of(observed: SetObserved) -> LogStoresResult:
+    """Return what the pass over the stores came to, with the log shards as they were told last.
+
+    HAKeeper may have had half a second only to answer that pass; to tell how the stores are, it had
+    more.
+    """
+    stores, told = LogStoresResult.of(observed.stores), observed.health.shards
+    if stores.shards or told is None:
+        return stores
+    return replace(stores, asked=True, reached=True, shards=tuple(map(ShardCount.read, told)))
+
+
 def findings(seen: SetPass) -> Findings:
     """Return what is known of log stores beyond what Kubernetes reports."""
-    stores = LogStoresResult.of(seen.observed.stores)
+    stores = result_of(seen.observed)
     replacing = _message_of(stores.repair, *UNDER_WAY)
     activity = None
     if replacing:
@@ -62,7 +76,7 @@ def _message_of(repair: Verdict, *steps: Step) -> str:
 
 def status_fields(seen: SetPass) -> dict[str, Any]:
     """Return the fields of the status that only a LogSet has."""
-    stores = LogStoresResult.of(seen.observed.stores)
+    stores = result_of(seen.observed)
     shards = known_shards(seen.resource, stores.shards, asked=stores.asked, serves=seen.serves)
     found: dict[str, Any] = {
         "logShardReplicas": shard_replicas(seen.resource, rendered=bool(seen.plan.objects)),

@@ -7,7 +7,7 @@ peers cannot reach, keeps its port; only its answer, or its heartbeat at HAKeepe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -47,6 +47,7 @@ class Health:
         storage: what the shared storage answered; None where nobody could tell.
         credential: which Pods have former keys of the object store, and what to do; empty if none
             has, None where that is not known.
+        shards: the log shards, as the status of a LogSet lists them; None where nobody told.
     """
 
     unknown: str = ""
@@ -55,6 +56,7 @@ class Health:
     lacking: str = ""
     storage: StorageAnswer | None = None
     credential: str | None = None
+    shards: Sequence[Mapping[str, int]] | None = None
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> Health:
@@ -66,6 +68,7 @@ class Health:
             lacking=str(found.get("lacking") or ""),
             storage=StorageAnswer(found["storage"]) if found.get("storage") else None,
             credential=found.get("credential"),
+            shards=found.get("shards"),
         )
 
     def as_result(self) -> dict[str, Any]:
@@ -77,6 +80,7 @@ class Health:
             "lacking": self.lacking,
             "storage": self.storage.value if self.storage else None,
             "credential": self.credential,
+            "shards": None if self.shards is None else list(self.shards),
         }
 
     @property
