@@ -7,9 +7,9 @@ import ssl
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from .matrixone.texts import shown
 
@@ -25,6 +25,8 @@ _SHORTEST = 1.0  # seconds that are worth an attempt
 
 Statement = tuple[str, tuple[Any, ...]]
 """SQL with ``%s`` for each value; values are quoted by the driver."""
+Rows = list[tuple[Any, ...]]
+T = TypeVar("T")
 LIVENESS: Final[Statement] = ("select 1", ())
 """What is asked where any answer tells enough."""
 
@@ -193,6 +195,43 @@ def ask_all(
     return rows
 
 
+def converse(entrance: Entrance, conversation: Generator[Statement, Rows, T], seconds: float) -> T:
+    """Run statements in one session, of which each may depend on the answers so far, once.
+
+    Args:
+        entrance: where the database answers.
+        conversation: yields statements, and gets the rows of each.
+        seconds: for all of them together; each may take all of it.
+
+    Returns:
+        What the conversation returns.
+
+    Raises:
+        LoginRefused: the login was refused.
+        SqlError: the database could not be reached, or refused a statement.
+    """
+    if pymysql is None:
+        raise SqlError("the Python package PyMySQL is needed")
+    heard: list[Rows] = []
+    ended: list[T] = []
+
+    def statements() -> Iterator[Statement]:
+        try:
+            statement = next(conversation)
+            while True:
+                yield statement
+                statement = conversation.send(heard.pop())
+        except StopIteration as end:
+            ended.append(end.value)
+
+    try:
+        for rows in _answers(entrance, statements(), time.monotonic() + seconds, seconds):
+            heard.append(rows)  # noqa: PERF402 - each is taken before the next one comes
+    except (pymysql.MySQLError, OSError, *_MALFORMED) as error:
+        raise _failure(entrance, error) from None
+    return ended[0]
+
+
 def _failure(entrance: Entrance, error: Exception) -> SqlError:
     kind = LoginRefused if _is_refused_login(error) else SqlError
     failure = kind(_said(entrance, error))
@@ -205,7 +244,7 @@ def _failure(entrance: Entrance, error: Exception) -> SqlError:
 
 def _answers(
     entrance: Entrance,
-    statements: Sequence[Statement],
+    statements: Iterable[Statement],
     deadline: float,
     longest_answer: float | None = None,
 ) -> Iterator[list[tuple[Any, ...]]]:
