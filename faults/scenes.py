@@ -234,6 +234,8 @@ def scenes() -> Mapping[str, Scene]:
         **_pools(),
         "MatrixOneCluster": Scene(cluster, (_secret("minio"), *_certificates()), whole),
         "MatrixoneCluster": Scene(r.early(), (), frozenset({"MatrixoneCluster"})),
+        # It waits for its cluster: no database answers here.
+        "DatabaseUser": Scene(_example("database-user.yaml"), (), frozenset({"DatabaseUser"})),
     }
 
 

@@ -187,7 +187,8 @@ _LISTED = (
 )  # fmt: skip
 _OURS = (
     "logset", "dnset", "cnset", "proxyset", "webui", "bucketclaim", "mo", "backupjob",
-    "backupschedule", "backup", "restorejob", "cnpool", "cnclaim", "cnclaimset", EARLY,
+    "backupschedule", "backup", "restorejob", "cnpool", "cnclaim", "cnclaimset",
+    "databaseuser", EARLY,
 )  # fmt: skip
 
 
@@ -390,6 +391,12 @@ def lives() -> Mapping[str, Life]:
                 "grow": {"spec": {"dataVolumeCap": "20Gi"}},
             },
             {"MatrixoneCluster"},
+        ),
+        "DatabaseUser": _collection(
+            scenes()["DatabaseUser"].subject,
+            {"drop": {"spec": {"deletionPolicy": "Delete"}}},
+            {"DatabaseUser"},
+            (),
         ),
     }
 

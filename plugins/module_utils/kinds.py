@@ -28,6 +28,7 @@ from .early.rendering import render_early
 from .pool.claim_kind import CN_CLAIM
 from .pool.claim_set_kind import CN_CLAIM_SET
 from .pool.pool_kind import CN_POOL
+from .user.kind import DATABASE_USER
 from .workload.component import SetStart
 from .workload.kind import Kind
 from .workload.set_kind import kind_of_set
@@ -41,6 +42,7 @@ KINDS: Final[dict[str, Kind[Any]]] = {
     names.RESTORE_JOB: RESTORE_JOB,
     names.BACKUP: BACKUP,
     names.BUCKET_CLAIM: BUCKET_CLAIM,
+    names.DATABASE_USER: DATABASE_USER,
     names.CN_POOL: CN_POOL,
     names.CN_CLAIM: CN_CLAIM,
     names.CN_CLAIM_SET: CN_CLAIM_SET,

@@ -29,6 +29,7 @@ PLURALS = {
     "CNPool": "cnpools",
     "CNClaim": "cnclaims",
     "CNClaimSet": "cnclaimsets",
+    "DatabaseUser": "databaseusers",
 }
 CLUSTER_SCOPED = {"Backup"}
 SETS = ("LogSet", "DNSet", "CNSet", "ProxySet", "WebUI")
@@ -76,6 +77,7 @@ _MINIMAL: dict[str, Json] = {
         }
     },
     "BucketClaim": {"spec": {"s3": S3}},
+    "DatabaseUser": {"spec": {"clusterRef": {"name": "mo"}}},
     "CNPool": {
         "spec": {
             "template": {"image": IMAGE},

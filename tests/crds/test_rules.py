@@ -491,6 +491,29 @@ def requiring(key: str, operator: str, *values: str) -> dict[str, Any]:
     return selecting(matchExpressions=[{"key": key, "operator": operator, **listed}])
 
 
+USER, NAME_NEEDED = "DatabaseUser", "so that spec.name must be given"
+
+
+def granting(target: str, *grant: str) -> dict[str, Any]:
+    """Return a user with privileges at one place."""
+    return {"spec.privileges": [{"target": target, "grant": list(grant)}]}
+
+
+REFUSED_USERS: list[tuple[str, dict[str, Any], str]] = [
+    (USER, {"metadata.name": "root"}, NAME_NEEDED),
+    (USER, {"metadata.name": "a" * 64}, "must not have more than 63 characters"),
+    (USER, {"spec.name": "Shop"}, "spec.name in body should match"),
+    (USER, {"spec.name": "root"}, "name must not be that of a user or role of MatrixOne"),
+    (USER, {"spec.name": "matrixorigin_user_a"}, "name must not be that of a user or role"),
+    (USER, granting("shop"), "spec.privileges[0].target in body should match"),
+    (USER, granting("shop.`t`", "Select"), "spec.privileges[0].target in body should match"),
+    (USER, granting("shop.*", "Execute"), 'Unsupported value: "Execute"'),
+    (USER, granting("shop.*", "Select", "Select"), "Duplicate value"),
+    (USER, granting("shop.*", "CreateDatabase"), "ShowDatabases can be granted on *.* only"),
+    (USER, granting("shop.t", "CreateTable"), "on a table, only Select, Insert"),
+    (USER, granting("mo_catalog.mo_user", "Update"), "in a database of MatrixOne, only Select"),
+]
+
 REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
     (POOL, {"metadata.name": "a" * 42}, "must not have more than 41 characters"),
     (POOL, {"spec.template.image": None}, "the template must name an image"),
@@ -554,7 +577,7 @@ REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
     (CLAIM_SET, requiring("zone", "Exists"), UNMATCHED),
     (CLAIM_SET, {"spec.template.spec.podName": "a"}, "cannot be set for the claims of a set"),
 ]
-REFUSED_ON_CREATE += REFUSED_POOLS
+REFUSED_ON_CREATE += [*REFUSED_USERS, *REFUSED_POOLS]
 
 ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     *(("LogSet", {f"{STORAGE}.s3.path": path}) for path in ("/b/x/", "b", "b.c_d/(1)!'*@/é")),
@@ -574,6 +597,10 @@ ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
         ("LogSet", {STORAGE: CLAIM, f"{STORAGE}.fileSystem.path": path})
         for path in ("/var/lib/matrixone-shared/", "/data/..a", "/tmpfs", "/mnt/x")
     ),
+    (USER, {"metadata.name": "root", "spec.name": "a_b-1"}),
+    (USER, granting("*.*", "CreateDatabase", "CreateTable", "Index")),
+    (USER, granting("my-shop$1.order_s", "Select", "Reference")),
+    (USER, granting("system_metrics.*", "Select")),
     ("BucketClaim", {"spec.s3.path": "team//a=b", "spec.clusterDomain": "example.com"}),
     *(
         (kind, {f"{where}.minReadySeconds": value})
@@ -708,6 +735,11 @@ S3_STORAGE = {STORAGE: {"s3": S3}}
 
 #: kind, changes before, changes after, what the server says (empty: accepted)
 UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    (USER, {}, {"spec.clusterRef.name": "other"}, "clusterRef cannot be changed"),
+    (USER, {"spec.name": "a"}, {"spec.name": "b"}, "spec.name: Forbidden: name cannot be changed"),
+    (USER, {}, {"spec.name": "b"}, "spec.name: Forbidden: name cannot be changed"),
+    (USER, {"spec.name": "a"}, {"spec.name": None}, "spec.name: Forbidden: name cannot be changed"),
+    (USER, {}, {"spec.adopt": True, "spec.deletionPolicy": "Delete"}, ""),
     ("LogSet", {}, {"spec.volume.size": "9Gi"}, "size cannot be lowered"),
     ("LogSet", {}, {"spec.volume.size": "10240Mi"}, ""),
     ("LogSet", {}, {"spec.volume.size": "11Gi"}, ""),

@@ -171,6 +171,27 @@ EXPECTED = [
         **UNSHOWN,
     ),
     replace(
+        watch("databaseuser", "DatabaseUser"),
+        reconcile_period=600,
+        precheck="",
+        finalizer=Finalizer(
+            name="matrixorigin.io/databaseuser",
+            vars={"databaseuser_state": "absent"},
+            run_timeout=900,
+        ),
+        condition_metrics=("Ready", "Synced"),
+        references=(
+            Reference(KindName("", "v1", "Secret"), "spec.passwordSecretRef.name", poll=30),
+            Reference(KindName("", "v1", "Secret"), "status.secretRef.name", poll=30),
+            Reference(
+                KindName(CORE, "v1alpha1", "MatrixOneCluster"),
+                "spec.clusterRef.name",
+                "",
+                conditions=("Ready",),
+            ),
+        ),
+    ),
+    replace(
         watch("matrixonecluster_early", "MatrixoneCluster", EARLY),
         reconcile_period=60,
         finalizer=Finalizer(
@@ -206,7 +227,7 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         3600,
         3600,
         36_000,
-        *[420] * 5,
+        *[420] * 6,
         9,
     ]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}

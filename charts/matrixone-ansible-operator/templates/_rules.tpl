@@ -342,6 +342,27 @@
   verbs:
     - update
 - apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - databaseusers
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - databaseusers/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - databaseusers/finalizers
+  verbs:
+    - update
+- apiGroups:
     - events.k8s.io
   resources:
     - events
@@ -493,6 +514,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databaseusers
     - dnsets
     - logsets
     - matrixoneclusters
@@ -532,6 +554,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databaseusers
     - dnsets
     - logsets
     - matrixoneclusters
@@ -576,6 +599,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databaseusers
     - dnsets
     - logsets
     - matrixoneclusters
@@ -603,6 +627,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databaseusers
     - dnsets
     - logsets
     - matrixoneclusters

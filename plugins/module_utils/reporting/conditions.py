@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from .kstatus import with_kstatus
-from .reasons import BackupReason, ConditionType, Phase, PoolReason, Reason
+from .reasons import BackupReason, ConditionType, Phase, PoolReason, Reason, UserReason
 
 Condition = dict[str, Any]
 """An entry of ``status.conditions``: type, status, observedGeneration, reason, message; the
@@ -22,7 +22,7 @@ _LONGEST_MESSAGE: Final = 8192
 def condition(
     kind: ConditionType,
     holds: bool | None,
-    reason: Reason | BackupReason | PoolReason,
+    reason: Reason | BackupReason | PoolReason | UserReason,
     message: str,
     generation: int,
 ) -> Condition:

@@ -241,3 +241,23 @@ class PoolReason(StrEnum):
     WITHIN_LIMITS = "WithinLimits"
     # Degraded
     AS_EXPECTED = "AsExpected"
+
+
+class UserReason(StrEnum):
+    """Reasons of DatabaseUsers."""
+
+    # Ready
+    LOGIN_ACCEPTED = "LoginAccepted"
+    SQL_NOT_ANSWERED = "SQLNotAnswered"
+    # Ready and Synced
+    INVALID_SPEC = "InvalidSpec"
+    NAME_TAKEN = "NameTaken"
+    USER_EXISTS = "UserExists"
+    SECRET_MISSING = "SecretMissing"  # noqa: S105 - no secret
+    PASSWORD_REFUSED = "PasswordRefused"  # noqa: S105 - no secret
+    STATEMENT_REFUSED = "StatementRefused"
+    DEPENDENCY_NOT_READY = "DependencyNotReady"
+    DELETING = "Deleting"
+    # Synced
+    APPLIED = "Applied"
+    DATABASE_MISSING = "DatabaseMissing"

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carry out in the database what a DatabaseUser asks for. Passwords stay in here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ..api.timestamps import timestamp_now, unix_time
+from ..api.types import Resource
+from ..clients.kubernetes.applying import Writer
+from ..clients.sql import Entrance, LoginRefused, SqlError, accepts, converse
+from ..cluster.logins import entrance, find_secret, root_login
+from ..cluster.passwords import broken_rule, login_problem, random_password
+from ..cluster.root_credential import Login, login_of, mistake_in, version_of
+from ..reporting.conditions import holds_now
+from ..reporting.reasons import ConditionType, UserReason
+from . import conversation
+from .conversation import Outcome, Password
+from .privileges import shown
+from .results import UserResults
+from .secret import goes_along, secret, secret_name
+from .spec import UserSpec
+
+_PERIOD: Final = 540.0
+"""Seconds after which privileges are compared again; a little less than ``reconcilePeriod``."""
+
+
+class _Refused(Exception):
+    """The user cannot be brought to what is asked for; the message holds no secret."""
+
+    def __init__(self, reason: UserReason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciler:
+    """Brings the user of a resource about, or drops it.
+
+    Attributes:
+        writer: of objects in Kubernetes, which the resource owns.
+        resource: the DatabaseUser, with its status so far.
+        cluster: the MatrixOneCluster.
+        service: behind which SQL is answered.
+        seconds: for all that is asked of the database in one session.
+    """
+
+    writer: Writer
+    resource: Resource
+    cluster: Resource
+    service: str
+    seconds: float
+
+    def keep(self) -> UserResults:
+        """Create or change the user; what went wrong is in the result."""
+        spec = UserSpec.of(self.resource)
+        done = UserResults(secret=secret_name(self.resource, spec))
+        try:
+            found = self._secret(spec)
+            done = replace(done, version=version_of(found))
+            if self._is_fresh(done.version):
+                return replace(done, unchanged=True)
+            return self._kept(spec, _password(found, done.secret), done)
+        except _Refused as problem:
+            return replace(done, version="", reason=problem.reason.value, message=str(problem))
+
+    def drop(self) -> UserResults:
+        """Drop the user and its role.
+
+        A Secret that was created for it gets an owner, with which it goes, if it had none.
+        """
+        spec = UserSpec.of(self.resource)
+        done = UserResults(secret=secret_name(self.resource, spec))
+        try:
+            root = self._root()
+            dropped = converse(root, conversation.drop(spec), self.seconds)
+        except SqlError as error:
+            problem = _of_statement(error)
+            return replace(done, reason=problem.reason.value, message=str(problem))
+        except _Refused as problem:
+            return replace(done, reason=problem.reason.value, message=str(problem))
+        found = find_secret(self.writer, self.resource, done.secret)
+        if dropped and found is not None and goes_along(found, spec):
+            self.writer.apply(secret(self.resource, spec, _password(found, done.secret).password))
+        return replace(done, changes=int(dropped))
+
+    def _kept(self, spec: UserSpec, login: Login, done: UserResults) -> UserResults:
+        root = self._root()
+        user = replace(root, user=spec.user, password=login.password)
+        before = (self.resource.get("status") or {}).get("secretVersion")
+        fits = before == done.version and self._fits(user)
+        password = Password(login.password, fits)
+        try:
+            outcome = converse(root, conversation.keep(spec, password), self.seconds)
+        except SqlError as error:
+            # A history of passwords refuses the one that the user has, too.
+            if not broken_rule(error.words) or not self._fits(user):
+                raise _of_statement(error) from None
+            password = replace(password, fits=True)
+            outcome = self._again(root, spec, password)
+        if outcome.taken:
+            raise _Refused(
+                UserReason.USER_EXISTS,
+                f"user {spec.user} exists and was not created for this resource: set spec.adopt to "
+                "take it over with another password, or choose another spec.name",
+            )
+        if not password.fits and not self._fits(user):
+            raise _Refused(UserReason.PASSWORD_REFUSED, "the database refuses the new password")
+        return _reported(done, outcome)
+
+    def _again(self, root: Entrance, spec: UserSpec, password: Password) -> Outcome:
+        try:
+            return converse(root, conversation.keep(spec, password), self.seconds)
+        except SqlError as error:
+            raise _of_statement(error) from None
+
+    def _secret(self, spec: UserSpec) -> Mapping[str, Any]:
+        """Return the Secret with the password; create it if nobody has named one.
+
+        Raises:
+            _Refused: it was named and does not exist.
+        """
+        name = secret_name(self.resource, spec)
+        live = find_secret(self.writer, self.resource, name)
+        if live is not None:
+            return live
+        if spec.secret:
+            raise _Refused(
+                UserReason.SECRET_MISSING,
+                f"Secret {name}, which spec.passwordSecretRef names, does not exist",
+            )
+        desired = secret(self.resource, spec, random_password())
+        return dict(self.writer.create_once(desired).after or desired)
+
+    def _is_fresh(self, version: str) -> bool:
+        """Return whether all was as desired a short time ago, and nothing has changed since."""
+        status = self.resource.get("status") or {}
+        if not version or status.get("secretVersion") != version:
+            return False
+        kinds = (ConditionType.READY, ConditionType.SYNCED)
+        if not all(holds_now(self.resource, kind) for kind in kinds):
+            return False
+        age = unix_time(timestamp_now()) - unix_time(status.get("lastChecked"))
+        return 0 <= age < _PERIOD
+
+    def _root(self) -> Entrance:
+        """Return how root logs in.
+
+        Raises:
+            _Refused: it is not known.
+        """
+        try:
+            login = root_login(self.writer, self.cluster)
+            return entrance(self.writer, self.cluster, self.service, login)
+        except ValueError as error:
+            raise _Refused(UserReason.DEPENDENCY_NOT_READY, str(error)) from None
+
+    def _fits(self, user: Entrance) -> bool:
+        """Return whether a login succeeds.
+
+        Raises:
+            _Refused: the database could not be reached, or lets the user do nothing.
+        """
+        try:
+            return accepts(user, self.seconds, is_final=login_problem)
+        except SqlError as error:
+            raise _of_login(error) from None
+
+
+def _password(found: Mapping[str, Any], name: str) -> Login:
+    """Return the login in a Secret, of which the password counts.
+
+    Raises:
+        _Refused: it has none that can be given to the database.
+    """
+    try:
+        login = login_of(found)
+    except ValueError as error:
+        raise _Refused(UserReason.SECRET_MISSING, f"Secret {name}: {error}") from None
+    mistake = mistake_in(replace(login, user="user"))
+    if mistake:
+        raise _Refused(UserReason.SECRET_MISSING, f"Secret {name}: {mistake}")
+    return login
+
+
+def _of_statement(error: SqlError) -> _Refused:
+    """Return what is reported of a session of root; words may quote a password."""
+    if rule := broken_rule(error.words):
+        return _Refused(UserReason.PASSWORD_REFUSED, rule)
+    if isinstance(error, LoginRefused):
+        return _Refused(UserReason.DEPENDENCY_NOT_READY, f"as root, {error}")
+    why = login_problem(error.words)
+    text = f"{error}: {why}" if why else str(error)
+    reason = UserReason.STATEMENT_REFUSED if error.refused else UserReason.SQL_NOT_ANSWERED
+    return _Refused(reason, text)
+
+
+def _of_login(error: SqlError) -> _Refused:
+    why = login_problem(error.words)
+    if why:
+        return _Refused(UserReason.PASSWORD_REFUSED, f"a login of the user: {why}")
+    return _Refused(UserReason.SQL_NOT_ANSWERED, f"a login of the user: {error}")
+
+
+def _reported(done: UserResults, outcome: Outcome) -> UserResults:
+    missing = sorted(map(str, outcome.missing))
+    said = f"waiting for {', '.join(missing)} to exist: nothing can be granted on it before"
+    return replace(
+        done,
+        reason=UserReason.DATABASE_MISSING.value if missing else "",
+        message=said if missing else "",
+        granted=shown(outcome.granted),
+        missing=missing,
+        checked=timestamp_now(),
+        created=outcome.created,
+        changes=outcome.changes,
+    )
