@@ -82,7 +82,7 @@ def run(point: Point) -> None:
     checks.require_reported(world, point.kind, first["metadata"]["name"])
     after = checks.state(world)
     if point.kind == "Backup":
-        before, after = _without_accounts(before), _without_accounts(after)
+        before, after = _left_of_looks(before), _left_of_looks(after)
     if (point.kind, name) == _RESUMES:
         _require_kept(before, after)
         return
@@ -106,16 +106,27 @@ def _require_kept(before: Mapping[str, Json], after: Mapping[str, Json]) -> None
 _ACCOUNT = re.compile(r"(ServiceAccount|Role|RoleBinding)/.*-check-[0-9a-f]{7}")
 
 
-def _without_accounts(state: dict[str, Json]) -> dict[str, Json]:
-    """Leave out what Jobs of a Backup have used: nobody has the right to delete it before it."""
+def _left_of_looks(state: Mapping[str, Json]) -> dict[str, Json]:
+    """Leave out what a look at the files of a Backup leaves behind.
+
+    That are the accounts of its Jobs, which nobody has the right to delete before the Backup, and
+    when it was found whole.
+    """
     return {
-        name: one
+        name: _without_last_look(one)
         for name, one in state.items()
         if not (
             _ACCOUNT.fullmatch(name)
             and any(owner["kind"] == "Backup" for owner in one["metadata"]["ownerReferences"])
         )
     }
+
+
+def _without_last_look(resource: Json) -> Json:
+    status = {**(resource.get("status") or {})}
+    if status.pop("lastVerified", None) is None:
+        return resource
+    return {**resource, "status": status}
 
 
 def _require_applied(field: Field, found: Json) -> None:
