@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log service of a database, as HAKeeper sees it: heartbeats, and replicas of two shards.
 
-A store is heard while its Pod is ready and nobody has told it to end. HAKeeper moves the replicas
-of a store that was silent for long to one that has none.
+A store is heard while its Pod is ready and nobody has told it to end. HAKeeper removes the replicas
+of a store that was silent for long, as long as the others are a majority, and gives them to one
+that has none. A store that was removed is never heard again, as with MatrixOne 2.0 and newer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from faults.simulation.server import ApiServer
 
 Json = dict[str, Any]
 _HEARD_SECONDS = 10.0
-_LOST_SECONDS = 60.0
+_LOST_SECONDS = 300.0
 _REPLICAS = 3
 
 
@@ -35,6 +36,8 @@ class LogService:
         self._server = server
         self._heard: dict[str, float] = {}
         self._members: list[str] = []
+        self._uuids: dict[str, str] = {}
+        self._removed: set[str] = set()
 
     def step(self) -> None:
         """Hear the stores that run, and place replicas."""
@@ -43,14 +46,16 @@ class LogService:
             for uuid in self._running(resource):
                 self._heard[uuid] = now
         alive = self._alive()
-        for uuid in sorted(alive - set(self._members)):
-            silent = [
-                one for one in self._members if now - self._heard.get(one, 0.0) > _LOST_SECONDS
-            ]
-            if len(self._members) < _REPLICAS:
-                self._members.append(uuid)
-            elif silent:
-                self._members[self._members.index(silent[0])] = uuid
+        self._remove_silent(alive, now)
+        free = sorted(alive - set(self._members))
+        self._members += free[: max(0, _REPLICAS - len(self._members))]
+
+    def _remove_silent(self, alive: set[str], now: float) -> None:
+        for one in list(self._members):
+            has_quorum = 2 * len(alive & set(self._members)) > len(self._members)
+            if has_quorum and now - self._heard.get(one, 0.0) > _LOST_SECONDS:
+                self._members.remove(one)
+                self._removed.add(one)
 
     def _running(self, resource: Json) -> list[str]:
         name, namespace = resource["metadata"]["name"], resource["metadata"].get("namespace", "")
@@ -59,9 +64,10 @@ class LogService:
         for key, pod in self._server.of_kind("Pod"):
             ordinal = key[3].rpartition("-")[2]
             if key[2] == namespace and key[3] == f"{name}-log-{ordinal}" and is_ready(pod):
-                incarnation = numbers.get(ordinal, 0)
-                found.append(f"00000000-0000-0000-{incarnation:04x}-{int(ordinal):012x}")
-        return found
+                uuid = f"00000000-0000-0000-{numbers.get(ordinal, 0):04x}-{int(ordinal):012x}"
+                # A store has the incarnation that was rendered when its Pod began.
+                found.append(self._uuids.setdefault(pod["metadata"]["uid"], uuid))
+        return [one for one in found if one not in self._removed]
 
     def _alive(self) -> set[str]:
         now = self._server.present

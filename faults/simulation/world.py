@@ -238,8 +238,9 @@ class World:
         raise Unsettled(f"writes go on after {rounds} rounds: {self.session.writes[-6:]}")
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass on all clocks."""
+        """Let time pass on all clocks, with a heartbeat of all that runs at its end."""
         self.server.present += seconds
+        self.log_service.step()
 
     def _reconcile(self, kind: str, key: Key, live: Json) -> None:
         watch = watches()[kind]

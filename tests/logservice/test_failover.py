@@ -361,6 +361,7 @@ FIVE = view(members=(0, 1, 4), alive=(0, 1, 4), heard=(0, 1, 2, 3, 4))
         (4, 3, view(members=(0, 1, 3), alive=(0, 3)), (4, None)),
         (4, 3, view(), (3, 3)),
         (2, 1, view(members=(1,), alive=(1,), replicas=1), (2, None)),
+        (3, 1, view(), (3, None)),
     ],
     ids=[
         "as it should be",
@@ -375,6 +376,7 @@ FIVE = view(members=(0, 1, 4), alive=(0, 1, 4), heard=(0, 1, 2, 3, 4))
         "another one is dead",
         "the one that goes has no replica",
         "it has the only replica",
+        "a log shard has three replicas",
     ],
 )
 def test_one_log_store_leaves_when_nothing_depends_on_it(

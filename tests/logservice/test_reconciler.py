@@ -192,3 +192,28 @@ def test_a_record_of_an_earlier_operator_is_read(monkeypatch: pytest.MonkeyPatch
 
     assert run(kubernetes, monkeypatch, lost=False).incarnations == {"2": 1}
     assert REPAIR not in kubernetes.annotations
+
+
+def leaving(kubernetes: Kubernetes, monkeypatch: pytest.MonkeyPatch, incarnation: int) -> None:
+    """A pass over four stores of which the last one leaves; it runs as some incarnation."""
+    log_set = log_set_of(kubernetes)
+    uuids = [log_uuid(0), log_uuid(1), log_uuid(2), log_uuid(3, incarnation)]
+    seen = View(True, dict.fromkeys(uuids, 1.0), [Shard(1, ALL, ALL, 3)])
+    monkeypatch.setattr(reconciler, "ask", lambda *_how: seen)
+    live = workload(wanted=4)
+    live["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "mo-data"}}]
+    pass_input = PassInput(log_set, live, [log_pod(n) for n in range(4)], NOW)
+    reconciler.LogServiceReconciler(pass_input, kubernetes, Deadline.after(5)).run()
+
+
+def test_a_store_that_leaves_gets_one_new_incarnation_however_long_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A quota or a webhook may keep the workload from being scaled; each pass decides anew."""
+    kubernetes = Kubernetes({})
+    for _ in range(3):
+        leaving(kubernetes, monkeypatch, 0)
+        assert json.loads(kubernetes.annotations[INCARNATIONS]) == {"3": 1}
+    # It left, came back as 1 when the set grew, and leaves again.
+    leaving(kubernetes, monkeypatch, 1)
+    assert json.loads(kubernetes.annotations[INCARNATIONS]) == {"3": 2}

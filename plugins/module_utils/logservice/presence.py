@@ -14,7 +14,7 @@ from typing import Any
 
 from ..api.pods import ready_at
 from ..api.timestamps import unix_time
-from .view import View, ordinal_of, ordinal_of_pod
+from .view import View, incarnation_of, ordinal_of, ordinal_of_pod
 
 Pod = Mapping[str, Any]
 
@@ -70,6 +70,22 @@ class Presence:
     def existing(self, view: View) -> View:
         """Return a view in which only stores run that spoke since their present Pod exists."""
         return _only(view, self.age)
+
+    def runs_before(self, ordinal: int, incarnation: int, view: View | None) -> bool:
+        """Return whether the present Pod of an ordinal is known to be of an earlier incarnation.
+
+        Args:
+            ordinal: of the Pod.
+            incarnation: what it is compared with.
+            view: what HAKeeper says; None when it did not answer.
+        """
+        ready = self.ready.get(ordinal, 0.0)
+        spoke = [
+            incarnation_of(uuid)
+            for uuid in (view.stores_of(ordinal) if view else ())
+            if view and view.silent.get(uuid, ready) < ready
+        ]
+        return bool(spoke) and max(spoke) < incarnation
 
 
 def _only(view: View, since: Mapping[int, float]) -> View:

@@ -287,10 +287,14 @@ class LogServiceReconciler:
             message = f"{result.verdict.pod} is being replaced"
             result.scale = ScaleIn(pass_input.present, None, message)
         leaves = result.scale.leaves
-        if leaves is not None and not log_pods.claims_stay(pass_input.resource):
-            number = log_stores.next_incarnation(leaves, result.incarnations, result.view)
-            if number <= log_stores.MAX_INCARNATION:
-                self._annotate(self._incarnation(leaves, number))
+        if leaves is None or log_pods.claims_stay(pass_input.resource):
+            return
+        # The pass that has recorded it may not have come to the workload, and the store is there.
+        if presence.runs_before(leaves, result.incarnations.get(str(leaves), 0), result.view):
+            return
+        number = log_stores.next_incarnation(leaves, result.incarnations, result.view)
+        if number <= log_stores.MAX_INCARNATION:
+            self._annotate(self._incarnation(leaves, number))
 
     def _pod(self, name: str) -> Json | None:
         found = (pod for pod in self._input.pods if pod["metadata"]["name"] == name)

@@ -121,6 +121,9 @@ def scale_in(present: int, desired: int, view: View | None, presence: Presence) 
 def _why_it_stays(ordinal: int, view: View | None, presence: Presence) -> str:
     if view is None:
         return "HAKeeper does not answer, so it is unknown which replicas it has"
+    replicas = max((shard.desired or 0 for shard in view.shards), default=0)
+    if ordinal < replicas:
+        return f"a log shard has {replicas} replicas"
     if view.counts_on(ordinal) and view.refuses_replicas(ordinal):
         return REFUSES_REPLICAS
     away = presence.missing(range(ordinal)) or presence.beyond(ordinal + 1)
