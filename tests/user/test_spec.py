@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import refusals
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
+    refusals,
+    warnings_of,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.privileges import (
     LEVELS,
     SYSTEM,
@@ -149,3 +152,15 @@ def test_privileges_are_shown_by_place():
     found = spec_of(("shop.*", ["Update", "CreateTable"]), ("*.*", ["Select"]), ("a.t", ["Index"]))
     assert shown(found.grants) == ["*.*: Select", "a.t: Index", "shop.*: CreateTable, Update"]
     assert Level.TABLE in {one.level for one in found.grants}
+
+
+@pytest.mark.parametrize(
+    ("target", "count"),
+    [("*.*", 1), ("mo_catalog.*", 1), ("mo_catalog.mo_user", 1), ("mo_catalog.mo_role", 0),
+     ("shop.*", 0)],
+)  # fmt: skip
+def test_whoever_can_read_hashes_of_passwords_is_warned_of(target: str, count: int) -> None:
+    found = warnings_of(user("shop", (target, ["Select"])))
+    assert len(found) == count
+    assert all("hashes" in one for one in found)
+    assert warnings_of(user("shop", name="root")) == []

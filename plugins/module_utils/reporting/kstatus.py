@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .reasons import ACCEPTED, BackupReason, ConditionType, EarlyReason, Reason
+from .reasons import ACCEPTED, BackupReason, ConditionType, EarlyReason, Reason, UserReason
 
 Condition = dict[str, Any]
 
@@ -31,6 +31,8 @@ _NEEDS_A_PERSON: Final = frozenset(
         EarlyReason.VOLUME_NOT_EXPANDABLE.value,
         BackupReason.FAILED.value,
         BackupReason.BROKEN.value,
+        UserReason.USER_EXISTS.value,
+        UserReason.PASSWORD_REFUSED.value,
     }
 )
 _BAD: Final = (

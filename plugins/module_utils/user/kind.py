@@ -14,7 +14,7 @@ from ..workload.kind import Judge, Kind, PassStart, Planner, Reporter
 from ..workload.references import by_name
 from .observed import UserObserved
 from .planning import UserPlan, plan_user
-from .spec import user_mistakes
+from .spec import user_mistakes, user_warnings
 from .status import report_on_user
 
 
@@ -43,7 +43,7 @@ DATABASE_USER: Final = Kind(
     plan_type=UserPlan,
     planner=Planner(references=_references, plan=_plan),
     reporter=Reporter(report=report_on_user),
-    judge=Judge(mistakes=_mistakes),
+    judge=Judge(mistakes=_mistakes, warnings=user_warnings),
 )
 """An SQL user of a cluster. It is in the database, so that nothing in Kubernetes belongs to it but
 the Secret that is created for it."""

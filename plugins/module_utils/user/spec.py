@@ -103,6 +103,20 @@ def _grants(spec: Fields) -> Iterator[Grant]:
         yield from grants_of(entry.path, entry.required_text("target"), entry.texts("grant"))
 
 
+def user_warnings(resource: Resource) -> list[str]:
+    """Return what a user should know: who may read all may read what is secret, too."""
+    try:
+        spec = UserSpec.of(resource)
+    except InvalidSpec:
+        return []
+    told = (Place(), Place("mo_catalog"), Place("mo_catalog", "mo_user"))
+    return [
+        f"spec.privileges: Select on {grant.place} shows the hashes of all passwords (mo_user)"
+        for grant in sorted(spec.grants)
+        if grant.place in told and grant.privilege == "select"
+    ]
+
+
 def user_mistakes(resource: Resource) -> Iterator[Mistake]:
     """Yield the first thing that is wrong with a DatabaseUser, beyond its schema."""
     try:

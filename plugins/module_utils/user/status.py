@@ -24,6 +24,7 @@ RESULTS: Final = "results"
 """Where the result of the action is among what was observed."""
 _PAUSED: Final = "an annotation pauses this resource"
 _SOON: Final = "15s"
+_MISSING: Final = "30s"
 _LATER: Final = "60s"
 _SAID_ONCE: Final = frozenset({UserReason.USER_EXISTS, UserReason.SECRET_MISSING})
 """Reasons that a person has to do something about."""
@@ -140,6 +141,8 @@ def _kept_synced(
 def _requeue(results: UserResults | None) -> str:
     if results is None or not results.reason:
         return ""
+    if results.reason == UserReason.DATABASE_MISSING:
+        return _MISSING
     return _LATER if results.reason in _SAID_ONCE else _SOON
 
 
