@@ -9,7 +9,7 @@ import socket
 import struct
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,8 +55,8 @@ def native(challenge: bytes) -> bytes:
     return bytes(a ^ b for a, b in zip(first, second, strict=True))
 
 
-def test_an_error_tells_how_many_statements_were_answered_before_it() -> None:
-    answers = (result([["1"]]), result([["2"]]), [refusal(1146, b"no such table")])
+def answering(*answers: Sequence[bytes], heard: list[bytes] | None = None) -> Script:
+    """Return a server that gives each question the next of some answers."""
 
     def script(peer: socket.socket) -> None:
         server = Server(peer)
@@ -64,12 +64,20 @@ def test_an_error_tells_how_many_statements_were_answered_before_it() -> None:
         server.take()
         server.send(OK)
         for answer in answers:
-            while not server.take()[1:].startswith(b"select"):
+            while not (asked := server.take()[1:]).startswith(b"select"):
                 server.number = 1
                 server.send(OK)
+            if heard is not None:
+                heard.append(asked)
             server.number = 1
             for payload in answer:
                 server.send(payload)
+
+    return script
+
+
+def test_an_error_tells_how_many_statements_were_answered_before_it() -> None:
+    script = answering(result([["1"]]), result([["2"]]), [refusal(1146, b"no such table")])
 
     with serving(script) as address:
         entrance = sql.Entrance("127.0.0.1", int(address.split(":")[1]), "dump", PASSWORD)
@@ -77,6 +85,34 @@ def test_an_error_tells_how_many_statements_were_answered_before_it() -> None:
             sql.ask_all(entrance, [(f"select {one}", ()) for one in (1, 2, 3)], 5)
     assert (caught.value.answered, caught.value.refused) == (2, True)
     assert caught.value.said().endswith("refused (error 1146): no such table")
+
+
+def test_a_statement_depends_on_the_answers_before_it() -> None:
+    """All of them in one session; what the conversation returns is returned."""
+    heard: list[bytes] = []
+
+    def talk() -> Generator[sql.Statement, sql.Rows, str]:
+        [(number,)] = yield "select 1", ()
+        rows = yield f"select {number}0", ()
+        return f"{number} {rows[0][0]}"
+
+    script = answering(result([["4"]]), result([["5"]]), heard=heard)
+    with serving(script) as address:
+        entrance = sql.Entrance("127.0.0.1", int(address.split(":")[1]), "dump", PASSWORD)
+        assert sql.converse(entrance, talk(), 5) == "4 5"
+    assert heard == [b"select 1", b"select 40"]
+
+
+def test_a_conversation_ends_with_what_is_refused() -> None:
+    def talk() -> Generator[sql.Statement, sql.Rows, None]:
+        yield "select 1", ()
+        yield "select 2", ()
+
+    with serving(answering([refusal(1146, b"no such table")])) as address:
+        entrance = sql.Entrance("127.0.0.1", int(address.split(":")[1]), "dump", PASSWORD)
+        with pytest.raises(sql.SqlError) as caught:
+            sql.converse(entrance, talk(), 5)
+    assert (caught.value.refused, caught.value.words) == (True, "no such table")
 
 
 @pytest.mark.parametrize("switches", [False, True])

@@ -82,7 +82,7 @@ def await_condition(cluster: Cluster, name: str, kind: str, value: str, reason: 
 
     return dict(
         eventually(
-            reached, 90, f"{kind}={value} of {name}", otherwise=lambda: status(cluster, name)
+            reached, 180, f"{kind}={value} of {name}", otherwise=lambda: status(cluster, name)
         )
     )
 
@@ -128,6 +128,33 @@ def test_a_user_may_do_what_is_listed_and_nothing_else(cluster: Cluster) -> None
     assert password_in(cluster, "reader-user") == password
     text = json.dumps([cluster.operator.artifacts(), cluster.operator.log.read_text()])
     assert password not in text
+
+
+def test_applications_connect_as_such_a_user(cluster: Cluster) -> None:
+    """The Secret of a user is one from which the cluster writes how to connect."""
+    change = {"spec": {"connectionSecret": {"userSecretRef": {"name": "reader-user"}}}}
+    cluster.patch("mo", "mo", change)
+
+    def connection() -> Json:
+        found = {one["metadata"]["name"]: one for one in cluster.get("secrets")["items"]}
+        data = found.get("mo-connection", {}).get("data") or {}
+        return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+    told = eventually(connection, 60, "the Secret mo-connection")
+    assert told["username"] == "reader"
+    log_in(cluster, told["username"], told["password"])
+
+
+def test_a_user_of_a_cluster_that_sleeps_waits_for_it(cluster: Cluster) -> None:
+    """Nothing is undone meanwhile, and what changed is done when it wakes."""
+    cluster.patch("mo", "mo", {"spec": {"hibernation": {"asleep": True, "scope": "Compute"}}})
+    await_condition(cluster, "reader", "Ready", "False", "DependencyNotReady")
+    assert cluster.condition("databaseuser", "reader", "Synced")["status"] == "True"
+    apply(cluster, "reader", ("shop.*", ["Select", "Delete"]))
+    await_condition(cluster, "reader", "Synced", "False", "DependencyNotReady")
+    cluster.patch("mo", "mo", {"spec": {"hibernation": {"asleep": False}}})
+    await_condition(cluster, "reader", "Ready", "True", "LoginAccepted")
+    assert status(cluster, "reader")["granted"] == ["shop.*: Delete, Select"]
 
 
 def test_what_was_granted_by_hand_is_revoked_and_other_roles_stay(cluster: Cluster) -> None:
