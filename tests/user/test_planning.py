@@ -96,6 +96,13 @@ def test_of_two_of_one_second_exactly_one_counts():
     assert reasons == {"", "NameTaken"}
 
 
+def test_of_two_of_one_second_the_one_that_has_the_user_keeps_it():
+    one, two = user("one", name="shop"), user("two", name="shop")
+    two["status"] = {"lastChecked": "2026-11-22T18:00:20Z"}
+    assert plan(one, two, cluster=cluster()).reason == "NameTaken"
+    assert plan(two, one, cluster=cluster()).reason == ""
+
+
 @pytest.mark.parametrize(
     ("resource", "others", "there", "outcome"),
     [

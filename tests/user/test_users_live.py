@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
+    timestamp_now,
+)
 
 from testbed.bed import KubectlError, TestBed
 from tests.support import resources as r
@@ -87,6 +90,8 @@ def test_a_cluster_is_waited_for_and_no_deletion_is(space: Namespace) -> None:
 def test_two_resources_of_one_user(space: Namespace) -> None:
     space.apply(user("one", name="both"))
     await_said(space, "one", "Ready", ("False", "DependencyNotReady"))
+    created = space.get(KIND, "one")["metadata"]["creationTimestamp"]
+    eventually(lambda: timestamp_now() > created, 5, "another second")
     space.apply(user("two", name="both"))
     await_said(space, "two", "Synced", ("False", "NameTaken"))
     delete(space, KIND, "one")

@@ -133,6 +133,8 @@ def _names(resource: Resource) -> tuple[str, str]:
         return "", ""
 
 
-def _age(resource: Resource) -> tuple[str, str]:
-    metadata = resource["metadata"]
-    return str(metadata.get("creationTimestamp") or ""), str(metadata.get("uid") or "")
+def _age(resource: Resource) -> tuple[str, bool, str]:
+    """Return what resources are ordered by; of one second, one that has its user comes first."""
+    metadata, status = resource["metadata"], resource.get("status") or {}
+    created = str(metadata.get("creationTimestamp") or "")
+    return created, not status.get("lastChecked"), str(metadata.get("uid") or "")
