@@ -130,7 +130,8 @@ def keep(spec: UserSpec, password: Password) -> Conversation[Outcome]:
 
 def _each(statements: Iterable[Statement]) -> Conversation[None]:
     for statement in statements:
-        yield statement
+        # `yield from` would send the answers to the list, which takes none.
+        _rows = yield statement
 
 
 def drop(spec: UserSpec) -> Conversation[bool]:
