@@ -162,7 +162,9 @@ def test_a_store_that_returns_after_hakeeper_removed_it_takes_part_again(cluster
         wreck(cluster, "mo-log-1")
         time.sleep(2 * FAILURE_TIMEOUT)
         mend(cluster, "mo-log-1")
-        cluster.kubectl("wait", "--for=condition=Ready", "pod/mo-log-1", "--timeout=60s")
+        # The Pod that `mend` has deleted may not have a successor yet.
+        for event in ("create", "condition=Ready"):
+            cluster.kubectl("wait", f"--for={event}", "pod/mo-log-1", "--timeout=60s")
         with pytest.raises(KubectlError, match="disruption budget"):
             evict(cluster, "mo-log-0")
         await_return(cluster)
