@@ -29,7 +29,7 @@ def state(world: World) -> dict[str, Json]:
     """Return all objects by kind and name, without what differs from run to run.
 
     ConfigMaps that former ReplicaSets of a Deployment use are left out: they are kept for as long
-    as these, so that a rollback finds them.
+    as these, so that a rollback finds them. So are Jobs that remove themselves after their end.
     """
     former = _used_by_former(world)
     uids = {
@@ -41,6 +41,7 @@ def state(world: World) -> dict[str, Json]:
         for key, found in world.server.objects.items()
         if found["kind"] not in _NOT_COMPARED
         and not (found["kind"] == "ConfigMap" and key[3] in former)
+        and "ttlSecondsAfterFinished" not in found.get("spec", {})
     }
 
 

@@ -16,6 +16,8 @@ from faults.simulation.server import ApiServer, Key
 Json = dict[str, Any]
 Program = Callable[[ApiServer, Json], bool]
 """Runs what a Job runs, as far as it comes in a step; returns whether it has ended."""
+_PULL = "matrixorigin.io/image-pull"
+"""Label of a Job that only pulls an image, which nodes do at once."""
 _HASH = "controller-revision-hash"
 _TEMPLATE_HASH = "pod-template-hash"
 
@@ -312,7 +314,9 @@ class Controllers:
         if "startTime" not in status:
             started = {"startTime": self._server.timestamp()}
             self._server.update(key, lambda one: one.update(status=started))
-        elif self.program and self.program(self._server, found):
+        elif _PULL in (found["metadata"].get("labels") or {}) or (
+            self.program and self.program(self._server, found)
+        ):
             now = self._server.timestamp()
             done = [{"type": "Complete", "status": "True", "lastTransitionTime": now}]
             ended = {**status, "completionTime": now, "succeeded": 1, "conditions": done}

@@ -21,6 +21,7 @@ from ..module_utils.passes.pod_diagnosis import observe
 from ..module_utils.reporting.conditions import find, holds
 from ..module_utils.reporting.reasons import ConditionType
 from ..module_utils.reporting.report import Report
+from ..module_utils.reporting.roll import roll_message
 from ..module_utils.reporting.rollout import is_held, is_on_purpose
 from ..module_utils.workload.kind import PassEnd
 from ..module_utils.workload.observed import SetObserved
@@ -95,7 +96,8 @@ def _help(
     resource = arguments["resource"]
     if plan.workload.startswith("StatefulSet/") and not plan.paused:
         choices = {names.LOG_SET: next_log_stores}
-        return bool(take_step(session, resource, choices, dry_run=False).replaced), ""
+        step = take_step(session, resource, choices, dry_run=False)
+        return bool(step.replaced), step.fault and f"{roll_message(step)}: {step.fault}"
     if resource["kind"] != names.CN_SET or not any(map(cn_pods.is_gated, observed.pods)):
         return False, ""
     pass_input = observe_compute_nodes(session, resource, arguments["log_set"], None)

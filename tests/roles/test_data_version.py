@@ -83,8 +83,8 @@ def test_a_raise_that_has_started_nothing_may_be_taken_back(space, cluster):
     broken = {"image": f"{MATRIXONE}:broken", "semanticVersion": "9.9.9"}
     changed_to(space, cluster, "3.0.18", **broken)
     stuck = eventually(lambda: _true(space.condition("dnset", "mo", "Degraded")))
-    assert "mo-dn-0 (ImagePullBackOff" in stuck["message"]
-    assert space.get("dnset", "mo")["status"]["version"] == "9.9.9"
+    assert "before mo-dn-0 is replaced: ImagePullBackOff" in stuck["message"]
+    assert space.get("dnset", "mo")["status"]["version"] == "3.0.18"
 
     changed_to(space, cluster, "3.0.18")
     space.wait("Synced")

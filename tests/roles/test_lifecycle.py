@@ -2,6 +2,7 @@
 """Changes that go well, changes that do not, and how they are mended: on fake nodes."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import pairwise
@@ -103,22 +104,22 @@ def _naming(condition: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return condition if all(name in condition.get("message", "") for name in names) else {}
 
 
-def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settled):
-    """The others serve on; nothing that depends on the log service is touched.
-
-    The highest ordinal is the first, unless the shards cannot do without its store just now.
-    """
+def test_an_image_that_cannot_be_pulled_replaces_no_pod_and_a_good_one_goes_on(space, settled):
+    """All Pods serve on: the node of the first one tries to pull the image before."""
+    before = uids(space)
     change(space, settled, version="broken")
 
-    eventually(lambda: _true(space.condition("logset", "mo", "Degraded")))
-    found = images(space, "LogSet")
-    [first] = [name for name, image in found.items() if image == "broken"]
-    assert sorted(found.values()) == ["1.3.0", "1.3.0", "broken"]
-    assert set(images(space, "DNSet").values()) == {"1.3.0"}
-    said = eventually(
-        lambda: _naming(space.condition("logset", "mo", "Synced"), [f"{first} (ImagePullBackOff"])
-    )
-    assert said["reason"] == "RollingOut"
+    told = eventually(lambda: _true(space.condition("logset", "mo", "Degraded")))
+    wanted = r"waiting for node \S+ to pull \S+:broken before (mo-log-\d) is replaced: "
+    cause = "ImagePullBackOff of matrixorigin/matrixone:broken: the test bed does not have this"
+    found = re.match(wanted + cause, told["message"])
+    assert found, told
+    assert told["reason"] == "RolloutStuck"
+    said = space.condition("logset", "mo", "Synced")
+    assert (said["status"], said["reason"]) == ("False", "RollingOut")
+    space.wait("Ready")
+    assert uids(space) == before
+    [job] = space.listed("jobs", "matrixorigin.io/image-pull")
 
     change(space, settled, version="1.3.1")
     space.wait("Synced")
@@ -128,9 +129,11 @@ def test_a_bad_image_stops_at_the_first_pod_and_a_good_one_goes_on(space, settle
         *(note.partition(";")[::2] for note in notes(space, "LogSet", "ReplacingPods")[-3:]),
         strict=True,
     )
-    assert replaced[0] == f"replacing {first}"
-    assert sorted(replaced) == [f"replacing {name}" for name in sorted(found)]
+    assert replaced[0] == f"replacing {found[1]}"
+    assert sorted(replaced) == [f"replacing mo-log-{number}" for number in range(3)]
     assert left == (" 2 more to replace", " 1 more to replace", "")
+    remaining = space.listed("jobs", "matrixorigin.io/image-pull")
+    assert job["metadata"]["name"] not in {one["metadata"]["name"] for one in remaining}
 
 
 def uids(space: Namespace) -> dict[str, str]:

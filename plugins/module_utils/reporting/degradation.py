@@ -6,6 +6,7 @@ from __future__ import annotations
 from . import pods as pod_status
 from .conditions import find, has_served, holds
 from .reasons import ConditionType, Reason
+from .roll import roll_message
 from .rollout import is_held
 from .set_facts import SetFacts
 from .storage import storage_fault
@@ -36,6 +37,8 @@ def _stuck(facts: SetFacts) -> tuple[Reason, str] | None:
     outlook, refusals = facts.findings.outlook, facts.problems.refusals
     if stuck := pod_status.stuck(facts.pods):
         return Reason.ROLLOUT_STUCK, sentences(f"not coming up: {stuck}", outlook)
+    if facts.roll.fault:
+        return Reason.ROLLOUT_STUCK, f"{roll_message(facts.roll)}: {facts.roll.fault}"
     return (Reason.PODS_NOT_CREATED, sentences(refusals, outlook)) if refusals else None
 
 

@@ -305,6 +305,12 @@ def is_hopeless(pod: Pod) -> bool:
     return bool(reasons & _STUCK) or condition(pod, "PodScheduled").get("status") == "False"
 
 
+def image_refusal(pod: Pod) -> str:
+    """Return why the kubelet cannot pull an image of a Pod; empty if nothing is known of that."""
+    reasons = {_held_up(container) for container in _containers(pod)}
+    return min(reasons & _OF_THE_IMAGE, default="")
+
+
 def stuck(pods: Iterable[Pod]) -> str:
     """Name the Pods that will not come up by themselves, and why; empty if there are none."""
     found = [

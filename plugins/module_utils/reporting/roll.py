@@ -19,12 +19,14 @@ class RollStep:
         replaced: Pods that were deleted, to come back with the new template.
         waiting: what the next replacement waits for.
         seconds: after how many seconds time alone brings that about; 0 if unknown.
+        fault: why that will not come about by itself; empty if nothing is known to be wrong.
     """
 
     outdated: Sequence[str] = ()
     replaced: Sequence[str] = ()
     waiting: str = ""
     seconds: int = 0
+    fault: str = ""
 
     @classmethod
     def read(cls, found: Mapping[str, Any]) -> RollStep:
@@ -34,6 +36,7 @@ class RollStep:
             replaced=tuple(found.get("replaced") or ()),
             waiting=str(found.get("waiting") or ""),
             seconds=int(found.get("seconds") or 0),
+            fault=str(found.get("fault") or ""),
         )
 
     def as_result(self) -> dict[str, Any]:
@@ -43,6 +46,7 @@ class RollStep:
             "replaced": list(self.replaced),
             "waiting": self.waiting,
             "seconds": self.seconds,
+            "fault": self.fault,
         }
 
 
