@@ -10,7 +10,6 @@ from datetime import datetime
 
 import pytest
 
-from tests.support.api import Api
 from tests.support.namespaces import Namespace
 
 from .compute_nodes import hakeeper, pooled_set
@@ -85,13 +84,19 @@ def test_life_of_a_cluster(play_cluster, fake_testbed, fake_namespace, objects):
     assert play_cluster(cluster, state="absent").counts["changed"] == 0
 
 
-def test_a_set_that_drains_is_waited_for(play_cluster, fake_testbed, fake_namespace):
-    """A drain may take longer than all else; nobody answers here, so it takes all its time."""
+def test_compute_nodes_drain_before_one_goes_and_before_all_goes(
+    play_cluster, fake_testbed, fake_namespace, objects
+):
+    """A drain may take longer than all else; nobody answers here, so it takes all its time.
+
+    When all goes, proxies stay meanwhile, and groups drain side by side.
+    """
     cluster = tiny_cluster(fake_namespace)
     cluster["spec"]["logService"]["replicas"] = 1
     group = cluster["spec"]["cnGroups"][0]
-    group["replicas"] = 2
+    group |= {"replicas": 2, "terminationPolicy": "Drain"}
     group["scalingConfig"] = {"storeDrainEnabled": True, "storeDrainTimeout": "25s"}
+    cluster["spec"]["cnGroups"].append({**group, "name": "ap", "replicas": 1})
     up = play_cluster(cluster)
     assert up.code == 0, up.output
 
@@ -104,18 +109,6 @@ def test_a_set_that_drains_is_waited_for(play_cluster, fake_testbed, fake_namesp
     assert "draining mo-tp-cn-" in done.output
     deployment = ("-n", fake_namespace, "get", "deployment", "mo-tp-cn", "-o")
     assert fake_testbed.kubectl(*deployment, "jsonpath={.spec.replicas}") == "1"
-
-
-def test_compute_nodes_drain_before_all_goes(play_cluster, fake_testbed, fake_namespace, objects):
-    """Proxies stay meanwhile; groups drain side by side, for as long as they may: none answers."""
-    cluster = tiny_cluster(fake_namespace)
-    cluster["spec"]["logService"]["replicas"] = 1
-    group = cluster["spec"]["cnGroups"][0]
-    group["terminationPolicy"] = "Drain"
-    group["scalingConfig"] = {"storeDrainTimeout": "25s"}
-    cluster["spec"]["cnGroups"].append({**group, "name": "ap"})
-    up = play_cluster(cluster)
-    assert up.code == 0, up.output
 
     would_go = play_cluster(cluster, "--check", state="absent")
     assert would_go.code == 0, would_go.output
@@ -171,41 +164,37 @@ def watching(bed, namespace):
         thread.join()
 
 
-def test_pooled_compute_nodes_come_up(play_role, fake_testbed, fake_namespace):
-    """Their Pods are ready only when somebody says that HAKeeper knows them: the play does."""
-    with hakeeper(fake_testbed, fake_namespace) as told:
-        cn_set = pooled_set(fake_namespace, told.address)
-        up = play_role("cnset", cn_set, wait_timeout=60)
-        assert up.code == 0, up.output
-        again = play_role("cnset", cn_set, wait_timeout=60)
-        assert again.code == 0, again.output
-        assert again.counts["changed"] == 0, again.output
-
-        cn_set["spec"]["image"] = "matrixorigin/matrixone:3.0.19"
-        rolled = play_role("cnset", cn_set, wait_timeout=60)
-        assert rolled.code == 0, rolled.output
-
-    ready = ("get", "deployment", "pool-cn", "-o", "jsonpath={.status.readyReplicas}")
-    assert fake_testbed.kubectl("-n", fake_namespace, *ready) == "2"
-
-
-def test_compute_nodes_that_have_drained_are_not_waited_for(
+def test_pooled_compute_nodes_come_up_and_drain_before_they_go(
     play_role, fake_testbed, fake_namespace
 ):
-    """HAKeeper is told of each, and has nothing left of them long before the time is over."""
+    """Their Pods are ready only when somebody says that HAKeeper knows them: the play does.
+
+    HAKeeper is told of each that goes, and has nothing left of them long before the time is over.
+    """
     with hakeeper(fake_testbed, fake_namespace) as told:
         cn_set = pooled_set(fake_namespace, told.address)
         cn_set["spec"] |= {
             "terminationPolicy": "Drain",
             "scalingConfig": {"storeDrainTimeout": "30m"},
         }
-        assert play_role("cnset", cn_set, wait_timeout=60).code == 0
+        up = play_role("cnset", cn_set, wait_timeout=60)
+        assert up.code == 0, up.output
+        again = play_role("cnset", cn_set, wait_timeout=60)
+        assert again.code == 0, again.output
+        assert again.counts["changed"] == 0, again.output
         assert told.draining == set()
 
+        cn_set["spec"]["image"] = "matrixorigin/matrixone:3.0.19"
+        rolled = play_role("cnset", cn_set, wait_timeout=60)
+        assert rolled.code == 0, rolled.output
+        ready = ("get", "deployment", "pool-cn", "-o", "jsonpath={.status.readyReplicas}")
+        assert fake_testbed.kubectl("-n", fake_namespace, *ready) == "2"
+
+        before = set(told.draining)
         gone = play_role("cnset", cn_set, state="absent", wait_timeout=60)
         assert gone.code == 0, gone.output
         assert "gave up" not in gone.output
-        assert len(told.draining) == 2
+        assert len(told.draining - before) == 2
         again = play_role("cnset", cn_set, state="absent", wait_timeout=60)
         assert again.counts["changed"] == 0, again.output
 
@@ -272,8 +261,15 @@ def test_a_roll_that_is_held_is_no_failure(play_cluster, fake_testbed, fake_name
     assert images() == wanted
 
 
-def test_an_update_that_is_paused_is_no_failure(play_cluster, fake_namespace):
-    """Nobody but who has paused it can go on, so there is nothing to wait for."""
+def test_a_pause_an_operator_and_the_last_policy_are_heeded(
+    play_cluster, play_role, installed_testbed, fake_namespace, objects
+):
+    """All three are decided by others than the play that brought the cluster up.
+
+    Nobody but who has paused an update can go on, so there is nothing to wait for. What an operator
+    runs is refused: it would bring up an empty database where a playbook has deleted the volumes.
+    Brought up with Delete and deleted with Retain: volumes stay, and what opens their data.
+    """
     cluster = tiny_cluster(fake_namespace)
     cluster["spec"]["logService"]["replicas"] = 1
     del cluster["spec"]["proxy"]
@@ -288,13 +284,18 @@ def test_an_update_that_is_paused_is_no_failure(play_cluster, fake_namespace):
     assert said in paused.output
     assert play_cluster(cluster).counts["changed"] == 0
 
-
-def test_a_policy_changed_last_counts_when_all_goes(play_cluster, fake_namespace, objects):
-    """Brought up with Delete and deleted with Retain: volumes stay, and what opens their data."""
-    cluster = tiny_cluster(fake_namespace)
-    cluster["spec"]["logService"]["replicas"] = 1
-    del cluster["spec"]["proxy"]
-    assert play_cluster(cluster).code == 0
+    space, kept = Namespace(installed_testbed, fake_namespace), objects()
+    with operator_resources(space, cluster) as log_set:
+        for state in ("absent", "present"):
+            refused = play_cluster(cluster, state=state)
+            assert refused.code != 0
+            said = "metadata.name: a MatrixOneCluster of this name is in the cluster"
+            assert said in refused.output
+            refused = play_role("logset", log_set, state=state)
+            assert refused.code != 0
+            assert "metadata.name: a LogSet of this name is in the cluster" in refused.output
+        assert objects() == kept
+        assert not space.get("mo", "mo").get("status")
 
     cluster["spec"]["logService"]["pvcRetentionPolicy"] = "Retain"
     gone = play_cluster(cluster, state="absent")
@@ -308,6 +309,17 @@ def test_a_policy_changed_last_counts_when_all_goes(play_cluster, fake_namespace
     }
 
 
+@contextmanager
+def operator_resources(space, cluster):
+    """Put a cluster and its LogSet into the API server for the block, which gets the LogSet."""
+    service = {**cluster["spec"]["logService"], "image": "matrixorigin/matrixone:3.0.18"}
+    log_set = {**cluster, "kind": "LogSet", "spec": service}
+    for one in (cluster, log_set):
+        space.apply(one)
+    yield log_set
+    space.kubectl("delete", "mo,logset", "mo")
+
+
 def test_unusable_spec_is_refused(play_cluster, fake_namespace, objects):
     """The message names the field; nothing is created."""
     cluster = tiny_cluster(fake_namespace)
@@ -318,30 +330,6 @@ def test_unusable_spec_is_refused(play_cluster, fake_namespace, objects):
     assert refused.code != 0
     assert "sharedStorage" in refused.output
     assert objects() <= {"secret/mo-credential"}
-
-
-def test_what_an_operator_runs_is_left_alone(
-    play_cluster, play_role, installed_testbed, fake_namespace, objects
-):
-    """Its operator would bring up an empty database where a playbook has deleted the volumes."""
-    cluster = tiny_cluster(fake_namespace)
-    assert play_cluster(cluster).code == 0
-    kept, api = objects(), Api(installed_testbed.kubeconfig)
-    api.apply(cluster)
-    service = {**cluster["spec"]["logService"], "image": "matrixorigin/matrixone:3.0.18"}
-    log_set = {**cluster, "kind": "LogSet", "spec": service}
-    api.apply(log_set)
-
-    for state in ("absent", "present"):
-        refused = play_cluster(cluster, state=state)
-        assert refused.code != 0
-        assert "metadata.name: a MatrixOneCluster of this name is in the cluster" in refused.output
-        refused = play_role("logset", log_set, state=state)
-        assert refused.code != 0
-        assert "metadata.name: a LogSet of this name is in the cluster" in refused.output
-
-    assert objects() == kept
-    assert not api.get("matrixonecluster.core.matrixorigin.io", fake_namespace, "mo").get("status")
 
 
 def test_something_else_than_a_cluster_is_refused(play_cluster, fake_namespace):

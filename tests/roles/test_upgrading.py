@@ -48,7 +48,7 @@ def upgrade(space: Namespace) -> Json:
 
 
 def in_phase(space: Namespace, phase: str, seconds: float = 60.0) -> Json:
-    """Wait for a phase; return the record. Each log store has to be ready for five seconds."""
+    """Wait for a phase; return the record."""
     eventually(
         lambda: upgrade(space).get("phase") == phase,
         seconds,
