@@ -23,6 +23,7 @@ from .commands import (
     status,
     top,
     upgrade,
+    users,
     verify,
 )
 from .commands.options import FAILED
@@ -34,6 +35,7 @@ _COMMANDS: Final = (
     status,
     top,
     sql,
+    users,
     logs,
     report,
     doctor,

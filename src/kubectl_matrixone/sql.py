@@ -21,6 +21,7 @@ from .errors import KubectlError, PluginError
 from .kubectl import Json, Kubectl, table_in
 from .reading import condition
 from .terminal import Style, table
+from .users import USERS, secret_of
 
 _CLIENTS: Final = ("mysql", "mariadb")
 _FORWARDING: Final = re.compile(rb"Forwarding from 127\.0\.0\.1:(\d+) ->")
@@ -44,11 +45,31 @@ def root_login(kubectl: Kubectl, secret: str) -> Login:
     """
     if not secret:
         raise PluginError("the status of the cluster names no Secret of the root user yet")
+    return _login_in(kubectl, secret, "")
+
+
+def managed_login(kubectl: Kubectl, cluster: str, user: str) -> Login | None:
+    """Return the login of a user that a DatabaseUser manages.
+
+    None if no such resource is known, or the Secret cannot be read: then its password is asked for.
+    """
+    try:
+        secret = secret_of(kubectl.list([USERS]).items, cluster, user)
+        return _login_in(kubectl, secret, user) if secret else None
+    except KubectlError:
+        return None
+
+
+def _login_in(kubectl: Kubectl, secret: str, user: str) -> Login:
+    """Return the login in a Secret; a user that is named need not be in it.
+
+    Raises:
+        PluginError: the Secret cannot be read, or holds no login.
+    """
     data = table_in(kubectl.get("secret", secret), "data")
     try:
-        user, password = (
-            base64.b64decode(data[key], validate=True).decode() for key in ("username", "password")
-        )
+        password = base64.b64decode(data["password"], validate=True).decode()
+        user = user or base64.b64decode(data["username"], validate=True).decode()
     except (KeyError, ValueError) as error:
         raise PluginError(f"Secret {secret} has no usable username and password") from error
     return Login(user, password)

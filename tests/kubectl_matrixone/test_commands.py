@@ -271,5 +271,5 @@ def test_the_shell_completes_commands_options_and_names(
     if expected is None:
         expected = ["backup", "backups", "cordon", "doctor", "drain", "hibernate", "logs", "pause"]
         expected += ["promote", "render", "report", "restart", "restore", "resume", "sql", "status"]
-        expected += ["top", "uncordon", "upgrade", "verify", "wake"]
+        expected += ["top", "uncordon", "upgrade", "users", "verify", "wake"]
     assert sorted(found) == expected

@@ -19,13 +19,21 @@ def add(commands: Commands) -> None:
     command = add_about_cluster(commands, "sql", "open a SQL session", _sql)
     command.add_argument("-e", "--execute", action="append", default=[], metavar="STATEMENT")
     command.add_argument("-d", "--database", default="")
-    command.add_argument("-l", "--login", default="", help="another user than root; asks for it")
+    command.add_argument(
+        "-l",
+        "--login",
+        default="",
+        metavar="USER",
+        help="another user than root; its password is that of its DatabaseUser, or asked for",
+    )
 
 
 def _sql(options: argparse.Namespace, kubectl: Kubectl) -> int:
     cluster = chosen(kubectl, options.cluster)
     if options.login:
-        login = sql.Login(options.login, getpass.getpass(f"Password of {options.login}: "))
+        login = sql.managed_login(kubectl, cluster["metadata"]["name"], options.login) or sql.Login(
+            options.login, getpass.getpass(f"Password of {options.login}: ")
+        )
     else:
         status = table_in(cluster, "status")
         login = sql.root_login(kubectl, table_in(status, "credentialRef").get("name") or "")
