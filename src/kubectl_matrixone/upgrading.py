@@ -32,11 +32,11 @@ _ORDER: Final = (
 )
 _ORDER_WITHIN: Final = ("log stores", "transaction nodes", "compute nodes", "proxies")
 _WITHIN: Final = "Order, one Pod at a time:"
-_PARTS: Final = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[-+.].*)?")
+_PARTS: Final = re.compile(r"v?(\d{1,3})\.(\d+)(?:\.(\d+))?(?:[-+.].*)?")
 
 
 def release(version: str) -> tuple[int, int] | None:
-    """Return major and minor of a version; None if it is none."""
+    """Return major and minor of a version; None if it is none, such as a date."""
     found = _PARTS.fullmatch(version)
     return (int(found[1]), int(found[2])) if found else None
 

@@ -39,9 +39,42 @@ def test_parsing_is_tolerant(text: str, normal: str) -> None:
     assert str(versions.parse(text)) == normal
 
 
-@pytest.mark.parametrize("text", ["", "latest", "nightly-0123abc", "test", "1.2.3.4", "v", "1.x"])
+NIGHTLY = [
+    "20241116",
+    "2024-11-16",
+    "2024.11.16",
+    "v20241116",
+    "241116",
+    "20241116-abcdef",
+    "1234567",
+]
+"""Dates, with a commit or without, and a commit that has digits only."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "latest", "nightly-0123abc", "nightly-20241116", "test", "1.2.3.4", "v", "1.x", *NIGHTLY],
+)
 def test_what_is_no_version_is_unknown(text: str) -> None:
     assert versions.parse(text) is None
+
+
+@pytest.mark.parametrize("text", ["999.0.0", "2.0.20241116", "1.2-20241116", "0003.0.1"])
+def test_only_the_first_number_tells_a_date(text: str) -> None:
+    assert versions.parse(text) is not None
+
+
+@pytest.mark.parametrize("tag", NIGHTLY)
+@pytest.mark.parametrize(
+    ("operator", "is_version"), [("1.4.0", False), ("1.3.0", True), ("1.2.0", True)]
+)
+def test_what_runs_keeps_what_was_rendered_for_a_date(
+    tag: str, operator: str, is_version: bool
+) -> None:
+    behaviour = versions.operator_version(operator)
+    by_tag = versions.matrixone_version("", f"a/b:{tag}", behaviour)
+    by_spec = versions.matrixone_version(tag, "a/b:2.0.1", behaviour)
+    assert [one is not None for one in (by_tag, by_spec)] == [is_version, is_version]
 
 
 def test_semantic_version_beats_the_tag() -> None:

@@ -54,6 +54,8 @@ def test_plans_are_as_released(request: pytest.FixtureRequest) -> None:
         ("v2.1.0-hotfix-1", (2, 1)),
         ("3.1", (3, 1)),
         ("nightly-20261101", None),
+        ("2024.11.16", None),
+        ("20241116.0.0", None),
         ("3", None),
         ("", None),
         ("3.x.1", None),

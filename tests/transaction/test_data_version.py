@@ -137,6 +137,19 @@ def test_lower_across_a_minor_release_is_refused(
     assert bool(refusal(spec, v(written))) is is_refused
 
 
+@pytest.mark.parametrize("tag", ["20241116", "2024-11-16", "20241116-abcdef"])
+def test_a_date_is_neither_lower_nor_higher(tag: str) -> None:
+    """Nor is what earlier operators have recorded of it, in a status or on a Pod."""
+    image = f"matrixone:{tag}"
+    running = data_version(dn_set({}), [tn_pod("", image=image)])
+    recorded = {"dataVersion": "20241116.0.0"}
+    annotated = data_version(dn_set(recorded), [tn_pod("2024.0.0-11-16", image=image)])
+
+    assert (running, annotated) == (None, None)
+    assert refusal({"image": "matrixone:3.0.18"}, running) == ""
+    assert refusal({"image": image}, v("4.2.0")) == ""
+
+
 def test_the_message_names_both_versions_and_the_way_back() -> None:
     assert refusal({"image": "matrixone:3.0.9"}, v("4.2.0")) == (
         "MatrixOne 3.0.9 cannot read the data that 4.2.0 has written; set 4.2 or newer, "

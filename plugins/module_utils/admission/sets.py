@@ -99,8 +99,9 @@ def _config(path: str, config: Any) -> Iterator[Mistake]:
 def version_warnings(spec: Mapping[str, Any]) -> Iterator[str]:
     """Warn of a spec that names no version of MatrixOne, neither itself nor by its image's tag."""
     operator = versions.operator_version(str(spec.get("operatorVersion") or ""))
-    tag = versions.tag_of_version(str(spec.get("image") or ""), operator)
-    yield from unknown_version("" if spec.get("semanticVersion") else tag)
+    said, image = str(spec.get("semanticVersion") or ""), str(spec.get("image") or "")
+    if versions.matrixone_version(said, image, operator) is None:
+        yield from unknown_version(said or versions.tag_of_version(image, operator))
 
 
 def unknown_version(tag: Any) -> Iterator[str]:

@@ -35,6 +35,7 @@ _OPERATOR_FEATURES: Final[dict[str, tuple[str, ...]]] = {
     "SizesInBytes": ("1.4.0",),
     "CompleteHelperResources": ("1.4.0",),
     "StorageCheckRenames": ("1.4.0",),
+    "DatesAreNoVersions": ("1.4.0",),
 }
 
 
@@ -78,6 +79,8 @@ class Version:
         return self.minor == base.minor and self.patch >= base.patch
 
 
+_FIRST_DATE: Final = 1000
+"""From here on, the first number of a tag is a year, a day or a commit, and no major version."""
 NEWEST_OPERATOR_VERSION: Final = Version(1, 4, 0)
 """The newest behaviour; CRDs refuse what is newer than its patch releases (crds/schema)."""
 OLDEST_OPERATOR_VERSION: Final = Version(1, 2, 0)
@@ -88,8 +91,14 @@ def parse(text: str) -> Version | None:
     """Read a version; a leading ``v``, spaces, missing parts and leading zeros are no obstacle.
 
     Returns:
-        The version, or None for a text that is none, such as ``latest``.
+        The version, or None for a text that is none, such as ``latest``, a date or a commit.
     """
+    found = _parse_numbers(text)
+    return found if found is not None and found.major < _FIRST_DATE else None
+
+
+def _parse_numbers(text: str) -> Version | None:
+    """Read a version, or what begins like one: ``20241116`` and ``2024-11-16`` have no minor."""
     match = _VERSION.fullmatch(text)
     if match is None:
         return None
@@ -115,8 +124,12 @@ def tag_of_version(image: str, operator: Version) -> str:
 
 
 def matrixone_version(semantic_version: str, image: str, operator: Version) -> Version | None:
-    """Return the MatrixOne version of a set: what its spec says, else its image's tag."""
-    return parse(semantic_version or tag_of_version(image, operator))
+    """Return the MatrixOne version of a set: what its spec says, else its image's tag.
+
+    Before 1.4.0 a date was a version, newer than all, and what runs keeps what was rendered for it.
+    """
+    text = semantic_version or tag_of_version(image, operator)
+    return parse(text) if operator_does(operator, "DatesAreNoVersions") else _parse_numbers(text)
 
 
 def operator_version(text: str) -> Version:
