@@ -194,6 +194,10 @@ fields:
   returned: when the API server refuses
   type: list
   elements: str
+outdated:
+  description: An object was changed after it was decided what to write; decide again.
+  returned: when that has happened
+  type: bool
 reason:
   description: Kubernetes' reason.
   returned: when the API server refuses

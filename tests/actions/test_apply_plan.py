@@ -133,10 +133,48 @@ def test_pods_leave_only_a_workload_that_nobody_has_changed_since(play, web_ui, 
     assert created["objects"][about]["metadata"]["generation"] == 1
     assert scaled["objects"][about]["metadata"]["generation"] == 2
     assert late["failed"]
+    assert late["outdated"]
     assert late["status"] == 409
     assert "one: it was changed since this was decided" in late["msg"]
     assert lowered["objects"][about]["spec"]["replicas"] == 2
     assert space.get("deployment", "one")["spec"]["replicas"] == 2
+
+
+@pytest.mark.parametrize("where", ["records", "objects", "patches"])
+def test_what_names_the_version_that_was_read_replaces_no_later_one(play, web_ui, space, where):
+    """Two operators may be at work for some seconds; nothing is written of the pass after that."""
+
+    def decided(value, version):
+        if where == "records":
+            made = plan(web_ui)["records"][0]
+            made["metadata"] |= {"resourceVersion": version, "annotations": {MARK: value}}
+            return task(web_ui, plan(web_ui, records=[made]))
+        made = config(space.name, "a", key=value)
+        made["metadata"]["resourceVersion"] = version
+        objects = {"objects": [], "patches": [], where: [made], "prune": None}
+        return task(web_ui, plan(web_ui, **objects))
+
+    def present():
+        about = ("webui", "ui") if where == "records" else ("configmap", "a")
+        live = space.get(*about)
+        annotations = live["metadata"].get("annotations") or {}
+        said = annotations.get(MARK) if where == "records" else live["data"]["key"]
+        return said, live["metadata"]["resourceVersion"]
+
+    play(task(web_ui, plan(web_ui, config(space.name, "a", key="0"))))
+    first = present()[1]
+    (done,) = play(decided("1", first))
+    said, second = present()
+    late, same = play(decided("2", first), decided("1", second))
+
+    assert not done.get("failed")
+    assert said == "1"
+    assert late["failed"]
+    assert late["outdated"]
+    assert late["status"] == 409
+    assert "it was changed since this was decided" in late["msg"]
+    assert not same["changed"]
+    assert present() == (said, second)
 
 
 @pytest.mark.parametrize("refuse", [True, False])

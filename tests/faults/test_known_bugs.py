@@ -43,6 +43,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes impo
     carrying_out,
     status_writer,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.set_objects import (
+    SetObjects,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting import (
     conditions,
     pods,
@@ -263,6 +266,17 @@ def who_was_frozen_lets_stores_leave(patch: Patch) -> None:
     patch.setattr(planning, "_generations", lambda *_given: {})
 
 
+def who_was_frozen_records_what_it_read(patch: Patch) -> None:
+    """Of two incarnations that two operators record, the annotation keeps one."""
+
+    def annotate(self: SetObjects, annotations: Json) -> None:
+        place = {"name": self._name, "namespace": self._namespace, "annotations": annotations}
+        identity = {key: self._resource[key] for key in ("apiVersion", "kind")}
+        self._writer.patch({**identity, "metadata": place})
+
+    patch.setattr(SetObjects, "annotate", annotate)
+
+
 def deleted_jobs_are_forgotten(patch: Patch) -> None:
     """A BackupJob that is deleted right after its backup is complete leaves files of nobody."""
     forgotten = lambda resource, *_given: JobPlan(phase=resource["status"]["phase"])  # noqa: E731
@@ -306,7 +320,8 @@ BUGS = [
     Bug(whoever_wrote_since_then_has_written, "runner/CNSet/writes:*", "taken for the run's own"),
     Bug(whatever_conflicts_is_there, "lossy/BackupJob/create:21", "Backup//.* is missing"),
     Bug(deleted_jobs_are_forgotten, "together/BackupJob/later:create:2", "Backup.* is missing"),
-    Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:3", "created too many"),
+    Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:4", "created too many"),
+    Bug(who_was_frozen_records_what_it_read, "together/LogSet/operator:in:2", "incarnations"),
     Bug(whatever_fails_refutes, "stores/Backup/read-back:*", "a backup is refuted"),
     Bug(a_claim_that_goes_holds_nothing, "promises/BucketClaim/held:new", "while its data are"),
     Bug(released_claims_take_their_data_along, "promises/BucketClaim/retained:new", "is Retain"),

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..api import names
 from ..api.errors import InvalidSpec
+from ..api.seen import as_seen
 from ..api.types import BootstrapMember, LogSetObserved, Manifest, Resource
 from .claims import decided_earlier
 from .rendering import bootstrap_decision
@@ -74,7 +75,10 @@ def _from_config(config: Mapping[str, Any] | None) -> list[BootstrapMember]:
 
 
 def record(resource: Resource, live: Resource | None, observed: LogSetObserved) -> Manifest | None:
-    """Return the annotations to store on the LogSet; None if it is there, or there is no LogSet."""
+    """Return the annotations to store on the LogSet; None if it is there, or there is no LogSet.
+
+    They are only stored on the LogSet as it was read: another operator may have decided meanwhile.
+    """
     if live is None or not live["metadata"].get("uid"):
         return None
     if (live["metadata"].get("annotations") or {}).get(names.ANNOTATION_BOOTSTRAP):
@@ -88,6 +92,7 @@ def record(resource: Resource, live: Resource | None, observed: LogSetObserved) 
         "metadata": {
             "name": resource["metadata"]["name"],
             "namespace": resource["metadata"]["namespace"],
+            **as_seen(live),
             "annotations": annotations,
         },
     }

@@ -14,6 +14,7 @@ from ..api import names
 from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.pods import is_ready
+from ..api.seen import as_seen
 from ..api.types import Manifest, Resource
 from ..location.locations import endpoint
 from ..reporting.conditions import find
@@ -48,7 +49,10 @@ def references(resource: Resource) -> dict[str, Reference]:
 
 
 def records(resource: Resource, observed: SetObserved) -> list[Manifest]:
-    """Return the claim if it has to be created or changed."""
+    """Return the claim if it has to be created, or changed from what it was when it was read.
+
+    It says whether the data are deleted with the LogSet, and another operator may know better.
+    """
     if not _claims(resource):
         return []
     live = observed.bucket
@@ -58,7 +62,7 @@ def records(resource: Resource, observed: SetObserved) -> list[Manifest]:
     stands = _has(live, claim) and not live["metadata"].get("ownerReferences")
     if live["metadata"].get("deletionTimestamp") or stands:
         return []
-    return [claim]
+    return [{**claim, "metadata": {**claim["metadata"], **as_seen(live)}}]
 
 
 def lack(resource: Resource, observed: SetObserved) -> str:

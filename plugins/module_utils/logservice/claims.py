@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..api import names
+from ..api.seen import as_seen
 from ..api.types import BootstrapMember, LogSetObserved, Manifest, Resource
 from .pods import recorded
 
@@ -58,7 +59,7 @@ def decided_earlier(resource: Resource, claims: Iterable[Claim]) -> LogSetObserv
 
 
 def marks(resource: Resource, claims: Iterable[Claim], decided: LogSetObserved) -> list[Manifest]:
-    """Return the patches that record on claims what was decided.
+    """Return the patches that record on claims what was decided, if these are as they were read.
 
     Args:
         resource: the LogSet as it is in the cluster, with what is recorded on it.
@@ -114,7 +115,7 @@ def _carries(claim: Claim, text: Mapping[str, str]) -> bool:
 
 def _patch(claim: Claim, text: Mapping[str, str]) -> Manifest:
     place = {key: claim["metadata"][key] for key in ("name", "namespace")}
-    metadata = {**place, "annotations": dict(text)}
+    metadata = {**place, **as_seen(claim), "annotations": dict(text)}
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
 
 

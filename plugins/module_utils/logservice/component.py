@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Final
 
 from ..api import names
+from ..api.seen import as_seen
 from ..api.types import Manifest, Resource
 from ..workload.component import (
     Component,
@@ -17,8 +18,8 @@ from ..workload.component import (
     SetStart,
 )
 from ..workload.observed import SetObserved
-from ..workload.plans import Plan
-from ..workload.references import config_map, of_set
+from ..workload.plans import Plan, named
+from ..workload.references import by_name, config_map, of_set
 from ..workload.removal import Removal
 from . import bootstrap, bucket, evictions, status
 from .admission import (
@@ -30,7 +31,7 @@ from .admission import (
 )
 from .claims import marks
 from .removal import removal_of_log_set
-from .rendering import render_logset
+from .rendering import gossip_name, render_logset
 from .scaling import require_size
 from .stores_result import LogStoresResult
 
@@ -53,6 +54,7 @@ def _render_observed(start: SetStart) -> Plan:
     decisions["incarnations"] = latest or decisions["incarnations"]
     record = bootstrap.record(resource, live, decisions)
     objects = render_logset(resource, start_script=start.script, observed=decisions)
+    objects = [_as_seen(one, observed.gossip) for one in objects]
     return Plan(
         objects=evictions.with_limit(objects, known, observed),
         records=[*([record] if record else []), *bucket.records(resource, observed)],
@@ -61,11 +63,24 @@ def _render_observed(start: SetStart) -> Plan:
     )
 
 
+def _as_seen(manifest: Manifest, gossip: Manifest | None) -> Manifest:
+    """Give stores their incarnations only in place of those that were read.
+
+    One that has lost its volume must not start under the name of before because another operator
+    stood still since it read that.
+    """
+    if gossip is None or named(manifest) != named(gossip):
+        return manifest
+    return {**manifest, "metadata": {**manifest["metadata"], **as_seen(gossip)}}
+
+
 def _references(resource: Resource) -> dict[str, Reference]:
-    """Return who founded the log service, the volumes of its stores, and its bucket."""
+    """Return who founded the log service, what its stores are given, their volumes, its bucket."""
+    gossip = {**resource["metadata"], "name": gossip_name(resource["metadata"]["name"])}
     return {
         **bucket.references(resource),
         "bootstrap": config_map(resource, _bootstrap_name(resource)),
+        "gossip": by_name("v1", "ConfigMap", gossip),
         "claims": of_set(resource, "v1", "PersistentVolumeClaim"),
     }
 

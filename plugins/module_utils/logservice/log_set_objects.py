@@ -9,6 +9,7 @@ from typing import Any
 from ..api import names
 from ..clients.kubernetes.errors import Refused
 from ..passes.set_objects import SetObjects
+from .rendering import gossip_name
 from .replaced_volumes import MARK
 
 Json = dict[str, Any]
@@ -35,8 +36,7 @@ class LogSetObjects(SetObjects):
 
     def gossip(self) -> str:
         """Return the incarnations as the stores' configuration has them."""
-        name = f"{names.base_name(names.LOG_SET, self._name)}-gossip"
-        place = {"name": name, "namespace": self._namespace}
+        place = {"name": gossip_name(self._name), "namespace": self._namespace}
         found = self._writer.get({"apiVersion": "v1", "kind": "ConfigMap", "metadata": place})
         return str(((found or {}).get("data") or {}).get(names.INCARNATIONS_FILE) or "")
 

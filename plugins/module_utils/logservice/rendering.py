@@ -178,6 +178,11 @@ def _shards(initial: Fields, name: str) -> int:
     return initial.number(name, minimum=1) or 1
 
 
+def gossip_name(log_set: str) -> str:
+    """Return the name of the ConfigMap that tells stores their peers and their incarnations."""
+    return f"{names.base_name(names.LOG_SET, log_set)}-gossip"
+
+
 def _gossip(context: SetContext, incarnations: Mapping[str, int]) -> Manifest:
     replicas = required_replicas(context.spec)
     seeds = log_addresses(context.base, context.domain, replicas, names.PORT_GOSSIP)
@@ -185,7 +190,8 @@ def _gossip(context: SetContext, incarnations: Mapping[str, int]) -> Manifest:
         names.GOSSIP_FILE: toml.dump({"logservice": {"gossip-seed-addresses": seeds}}),
         names.INCARNATIONS_FILE: _incarnation_lines(incarnations),
     }
-    return configmap.fixed_config_map(context, f"{context.base}-gossip", data, immutable=False)
+    name = gossip_name(context.owner)
+    return configmap.fixed_config_map(context, name, data, immutable=False)
 
 
 def _incarnation_lines(incarnations: Mapping[str, int]) -> str:
@@ -221,7 +227,7 @@ def _pod_parts(context: SetContext, config_map: str, shared: SharedStorage) -> P
         shared=shared,
         volumes=[
             config_map_volume(names.VOLUME_BOOTSTRAP, f"{context.base}-bootstrap"),
-            config_map_volume(names.VOLUME_GOSSIP, f"{context.base}-gossip"),
+            config_map_volume(names.VOLUME_GOSSIP, gossip_name(context.owner)),
         ],
         mounts=[
             _read_only(names.VOLUME_BOOTSTRAP, names.BOOTSTRAP_MOUNT),

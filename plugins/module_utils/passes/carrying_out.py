@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from ..clients.kubernetes.applying import Writer
-from ..clients.kubernetes.errors import Conflict
+from ..clients.kubernetes.errors import Conflict, Outdated
 from ..clients.kubernetes.kinds import describe
 from ..clients.kubernetes.outcomes import Outcome, identity
 from ..clients.kubernetes.selecting import prune
@@ -66,7 +66,7 @@ def _if_unchanged(
     decided anew. Another status is no such change: the object is read again then.
 
     Raises:
-        Conflict: it has another generation.
+        Outdated: it has another generation.
     """
     generation = (asked.get("generations") or {}).get(_named(manifest))
     if generation is None:
@@ -81,7 +81,7 @@ def _if_unchanged(
         except Conflict:
             continue
     message = f"change {describe(manifest)}: it was changed since this was decided"
-    raise Conflict(message, HTTPStatus.CONFLICT, "Conflict", [])
+    raise Outdated(message, HTTPStatus.CONFLICT, "Conflict", [])
 
 
 def _named(manifest: Manifest) -> str:

@@ -22,6 +22,7 @@ class SetObjects:
         self._session, self._writer, self._resource = session, Writer(session), resource
         metadata = resource["metadata"]
         self._name, self._namespace = metadata["name"], metadata["namespace"]
+        self._version = ""
 
     def nodes(self, selected: Iterable[str]) -> dict[str, Json | None]:
         """Return nodes by name, as far as they may be read; None for one that does not exist."""
@@ -41,10 +42,22 @@ class SetObjects:
         return chosen.list(self._session)
 
     def annotate(self, annotations: Mapping[str, str | None]) -> None:
-        """Set annotations of the resource; None removes one."""
+        """Set annotations of the resource; None removes one.
+
+        What they record was decided by the resource as it was read. Two operators may be at work
+        for some seconds, as when one stood still while its lease ended.
+
+        Raises:
+            Outdated: somebody else has changed it since.
+        """
         place = {"name": self._name, "namespace": self._namespace}
         identity = {key: self._resource[key] for key in ("apiVersion", "kind")}
-        self._writer.patch({**identity, "metadata": {**place, "annotations": dict(annotations)}})
+        version = self._version or self._resource["metadata"]["resourceVersion"]
+        seen = {**place, "resourceVersion": version}
+        written = self._writer.patch(
+            {**identity, "metadata": {**seen, "annotations": dict(annotations)}}
+        )
+        self._version = (written.after or {})["metadata"]["resourceVersion"]
 
     def latest(self, api_version: str, kind: str, name: str) -> Json | None:
         """Return an object of the namespace as the API server has it at this moment, or None."""

@@ -47,6 +47,7 @@ class SetObserved:
         dependency_workloads: of what ``deps`` name, by the labels of their references; a value of
             None is a workload that does not exist, a missing key one that was not asked for.
         bootstrap: the bootstrap ConfigMap of a LogSet, with its data.
+        gossip: the ConfigMap that tells the stores of a LogSet their incarnations.
         bucket: the BucketClaim of a LogSet.
         certificate: what is known of the certificate for SQL; None if there is no such Secret.
         shards: the ConfigMap with the shards that the nodes of a DNSet served, with its data.
@@ -66,6 +67,7 @@ class SetObserved:
     references: References = field(default_factory=References)
     dependency_workloads: Mapping[str, Manifest | None] = field(default_factory=dict)
     bootstrap: Manifest | None = None
+    gossip: Manifest | None = None
     bucket: Manifest | None = None
     certificate: Certificate | None = None
     shards: Manifest | None = None

@@ -37,6 +37,7 @@ def read_observed(observed: Observed, stores: type[StoresResult] = StoresResult)
             label: observed[label] for label in (LOG_WORKLOAD, TN_WORKLOAD) if label in observed
         },
         bootstrap=observed.get("bootstrap"),
+        gossip=observed.get("gossip"),
         bucket=observed.get("bucket"),
         certificate=tls.certificate_in(observed.get(tls.LABEL)),
         shards=observed.get("shards"),

@@ -10,14 +10,20 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ...module_utils.clients.kubernetes.connection import OPTIONS, resolve_options
-from ...module_utils.clients.kubernetes.errors import ApiError, KubeError
+from ...module_utils.clients.kubernetes.errors import ApiError, KubeError, Outdated
 from ...module_utils.clients.kubernetes.session import Session, open_session
 from ..controller_action import ControllerAction
 
 
 def failed(error: KubeError) -> dict[str, Any]:
-    """Return the result of a task that an error has ended."""
+    """Return the result of a task that an error has ended.
+
+    It is ``outdated`` if another one has changed an object meanwhile: then nothing is wrong, and
+    another pass decides by what is there now.
+    """
     result = {"failed": True, "msg": str(error)}
+    if isinstance(error, Outdated):
+        result["outdated"] = True
     if isinstance(error, ApiError):
         result.update(status=error.status, reason=error.reason, fields=error.fields)
     return result

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .adopting import taken_over
-from .editing import Editor
+from .editing import Editor, outdated_where_seen
 from .errors import Conflict, NotFound, Refused, WaitExpired
 from .kinds import collection_path, describe, object_path
 from .managed import is_applied
@@ -46,6 +46,7 @@ class Writer(Editor):
         """Apply a manifest: fields that it leaves out are given up, foreign ones stay.
 
         Raises:
+            Outdated: the manifest has a resourceVersion, and the object another one.
             ApiError: the server refuses; the message names the fields.
             BadManifest: the manifest has no identity.
             Foreign: the object exists and is somebody else's.
@@ -59,14 +60,15 @@ class Writer(Editor):
         if self.force:
             query["force"] = "true"
         try:
-            after: Mapping[str, Any] = self.session.request(
-                "PATCH",
-                object_path(self.session, wanted),
-                attempt=f"apply {title}",
-                query=self._query(query),
-                body=wanted,
-                content_type=APPLY_PATCH,
-            )
+            with outdated_where_seen(wanted):
+                after: Mapping[str, Any] = self.session.request(
+                    "PATCH",
+                    object_path(self.session, wanted),
+                    attempt=f"apply {title}",
+                    query=self._query(query),
+                    body=wanted,
+                    content_type=APPLY_PATCH,
+                )
         except Refused as error:
             raise explained(error, before, wanted) from error
         except NotFound:

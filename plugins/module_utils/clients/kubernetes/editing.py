@@ -3,19 +3,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from ...api import names
 from ...api.comparing import differing_paths
-from .errors import ApiError, NotFound
+from .errors import ApiError, Conflict, NotFound, Outdated
 from .kinds import collection_path, describe, object_path
 from .lists import listed
 from .outcomes import Change, Outcome, outcome_of
 from .session import MERGE_PATCH, Session
 
 FIELD_MANAGER = names.FIELD_MANAGER
+
+
+@contextmanager
+def outdated_where_seen(manifest: Mapping[str, Any]) -> Iterator[None]:
+    """Tell that an object was changed from other conflicts.
+
+    Raises:
+        Outdated: the manifest names the version that was seen, and the object has another one.
+    """
+    try:
+        yield
+    except Conflict as error:
+        if not manifest["metadata"].get("resourceVersion"):
+            raise
+        message = f"{error}; it was changed since this was decided"
+        raise Outdated(message, error.status, error.reason, error.fields) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +85,28 @@ class Editor:
     def patch(self, manifest: Mapping[str, Any]) -> Outcome:
         """Set the given fields of an existing object and leave everything else alone.
 
+        Args:
+            manifest: with ``metadata.resourceVersion`` only while the object has that one.
+
         Raises:
+            Outdated: it has another one.
             ApiError: the server refuses, or there is no such object.
         """
         title = describe(manifest)
         before = self.get(manifest)
         if before is not None and not list(differing_paths(before, manifest)):
             return Outcome(title, Change.UNCHANGED, before, before)
-        after: Mapping[str, Any] = self.session.request(
-            "PATCH",
-            object_path(self.session, manifest),
-            attempt=f"change {title}",
-            query=self._query({"fieldManager": self.field_manager, "fieldValidation": "Strict"}),
-            body=manifest,
-            content_type=MERGE_PATCH,
-        )
+        with outdated_where_seen(manifest):
+            after: Mapping[str, Any] = self.session.request(
+                "PATCH",
+                object_path(self.session, manifest),
+                attempt=f"change {title}",
+                query=self._query(
+                    {"fieldManager": self.field_manager, "fieldValidation": "Strict"}
+                ),
+                body=manifest,
+                content_type=MERGE_PATCH,
+            )
         return outcome_of(title, before or {}, after)
 
     def delete(

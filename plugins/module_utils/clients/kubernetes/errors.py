@@ -59,6 +59,10 @@ class Conflict(ApiError):
     """The object exists already, was changed meanwhile, or a field belongs to someone else."""
 
 
+class Outdated(Conflict):
+    """The object was changed since it was decided what to write: that is decided anew."""
+
+
 class Refused(ApiError):
     """The object is invalid, or an admission check or missing rights refuse it."""
 

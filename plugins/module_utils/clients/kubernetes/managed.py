@@ -17,7 +17,8 @@ from ...api.comparing import by_value, without_empty_lists
 from ...api.managed_fields import applied_by
 
 _IDENTITY = ("apiVersion", "kind")
-_PLACE = ("name", "namespace")
+_PLACE = ("name", "namespace", "resourceVersion")
+"""Of the metadata, what nobody owns: which object it is, and which version of it is meant."""
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "fieldRef": {"apiVersion": "v1"},
     "resourceFieldRef": {"divisor": "0"},
