@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.clients.sql import SqlError, accepts, run
-from ..module_utils.cluster import metric_user
+from ..module_utils.cluster import metric_user, metric_user_status
 from ..module_utils.cluster.logins import entrance, find_secret, root_login
 from ..module_utils.cluster.passwords import broken_rule, login_problem, random_password
 from ..module_utils.cluster.root_credential import login_of
@@ -46,8 +47,11 @@ class ActionModule(KubeAction):
             return {"changed": False, "metrics": metrics, "made": False}
         problem = "" if self.dry_run else _made(writer, arguments, live)
         if problem:
-            metrics = {**metrics, "initialized": False, "message": problem}
-        return {"changed": not problem, "metrics": metrics, "made": not problem}
+            now = time.time()
+            metrics = metric_user_status.failed(before, metrics, problem, now)
+            retry = metric_user_status.retry(metrics, now)
+            return {"changed": False, "metrics": metrics, "made": False, "retry": retry}
+        return {"changed": True, "metrics": metrics, "made": True}
 
 
 def _made(writer: Writer, arguments: Json, secret: Json) -> str:

@@ -74,8 +74,17 @@ metrics:
       description: Why not.
       type: str
       returned: when it has not
+    since:
+      description: Since when it has not, RFC 3339.
+      type: str
+      returned: when it has not
 made:
   description: Whether the user was created, or got a new password, now.
   returned: success
   type: bool
+retry:
+  description: After which time to try again; it grows from 15 seconds to 10 minutes.
+  returned: when the user has not the password
+  type: str
+  sample: 1m30s
 """

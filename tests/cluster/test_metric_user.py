@@ -61,6 +61,8 @@ def test_the_user_is_made_where_sql_is_answered(resource, observed, service):
         (DONE, {"metrics": DONE, "made": False}, DONE, [], "10m"),
         ({}, {"metrics": FAILED, "made": False}, FAILED, ["MetricUserFailed"], "15s"),
         (FAILED, {"metrics": FAILED, "made": False}, FAILED, [], "15s"),
+        (FAILED, {"metrics": FAILED, "made": False, "retry": "0h1m0s"}, FAILED, [], "0h1m0s"),
+        (FAILED, {"metrics": DONE, "made": True}, DONE, ["MetricUserReady"], "10m"),
         (DONE, {}, DONE, [], "10m"),
         ({}, {}, None, [], "15s"),
     ],
@@ -76,6 +78,36 @@ def test_what_is_said_of_it(before, result, said, events, requeue):
     assert told["status"].get("clusterMetrics") == said
     assert [one["reason"] for one in told["events"]] == events
     assert told["requeue"] == requeue
+
+
+@pytest.mark.parametrize(
+    ("seconds", "after"),
+    [(0, "0h0m15s"), (15, "0h0m15s"), (40, "0h0m40s"), (300, "0h5m0s"), (99_999, "0h10m0s")],
+)
+def test_what_fails_for_long_is_tried_less_often(monkeypatch, seconds, after):
+    """Each attempt asks the database; the status is written once, and not by each of them."""
+    begin = 1_800_000_000.0
+    secret = {"metadata": {"name": "mo-metric", "resourceVersion": "7"}}
+    monkeypatch.setattr(action, "find_secret", lambda *_: secret)
+    monkeypatch.setattr(action, "_made", lambda *_: "SQL at 10.0.0.1:6001 refused the login")
+    monkeypatch.setattr(action.ActionModule, "dry_run", False)
+    user = object.__new__(action.ActionModule)
+    resource = cluster()
+
+    def attempt(now: float) -> Json:
+        monkeypatch.setattr(action.time, "time", lambda: now)
+        return user.act(None, {"resource": resource, "service": "mo-tp-cn", "timeout": 1.0})
+
+    first = attempt(begin)
+    resource["status"] = {"clusterMetrics": first["metrics"]}
+    later = attempt(begin + seconds)
+    secret["metadata"]["resourceVersion"] = "8"
+    another = attempt(begin + seconds)
+
+    assert first["retry"] == "0h0m15s"
+    assert later["metrics"] == first["metrics"]
+    assert later["retry"] == after
+    assert another["retry"] == "0h0m15s"
 
 
 def test_passwords_are_values_of_statements_and_not_their_text():

@@ -4,10 +4,17 @@
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
+    timestamp,
+    unix_time,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.report import Report
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.kind import DATABASE_USER
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.planning import UserPlan
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.results import UserResults
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.status import (
+    report_on_user,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.kind import PassEnd
 
 from tests.support import resources as r
@@ -195,7 +202,7 @@ def test_a_database_that_is_missing_leaves_the_login():
         "Ready": ("True", "LoginAccepted"),
         "Synced": ("False", "DatabaseMissing"),
     }
-    assert (told.requeue, told.status["message"]) == ("30s", "waiting for later.*")
+    assert (told.requeue, told.status["message"]) == ("0h0m30s", "waiting for later.*")
 
 
 @pytest.mark.parametrize(("reason", "ready"), FAILURES.items(), ids=FAILURES)
@@ -205,12 +212,36 @@ def test_what_went_wrong_is_said_and_what_is_known_is_kept(reason: str, ready: s
     assert conditions(told.status)["Ready"] == (ready, reason)
     assert told.status["granted"] == ["shop.*: Select"]
     assert told.status["secretVersion"] == "7"
-    assert told.requeue in ("15s", "60s")
+    assert told.requeue in ("0h0m15s", "0h1m0s")
     synced = conditions(told.status)["Synced"]
     assert synced == (
         ("True", "Applied") if reason in ("SQLNotAnswered", "DependencyNotReady")
         else ("False", reason)
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "generation", "after"),
+    [(5, 1, "0h0m15s"), (90, 1, "0h1m30s"), (90, 2, "0h0m15s"), (9999, 1, "0h10m0s")],
+)
+@pytest.mark.parametrize("reason", ["PasswordRefused", "SQLNotAnswered", "StatementRefused"])
+def test_a_database_that_refuses_for_long_is_asked_less_often(
+    reason: str, seconds: int, generation: int, after: str
+) -> None:
+    """A change of the spec, which may be the remedy, begins anew."""
+    results = UserResults(reason=reason, message="why", secret="shop-user")
+    decided = UserPlan(entrance="mo-proxy")
+    resource = user()
+    resource["metadata"]["generation"] = 1
+    resource["status"] = dict(report(resource, decided, results).status)
+    for one in resource["status"]["conditions"]:
+        one["lastTransitionTime"] = "2026-11-22T18:00:00Z"
+    resource["metadata"]["generation"] = generation
+    now = timestamp(unix_time("2026-11-22T18:00:00Z") + seconds)
+
+    told = report_on_user(PassEnd(resource, decided, {"results": results.as_variable()}), now)
+
+    assert told.requeue == after
 
 
 def test_a_pass_that_asked_nobody_changes_nothing():

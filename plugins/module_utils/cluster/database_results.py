@@ -65,6 +65,7 @@ class DatabaseResults:
         metrics: ``status.clusterMetrics`` as the action ``metric_user`` returned it; empty when it
             was not needed or reached.
         metric_user_created: whether it has created the user, or changed its password.
+        metric_user_retry: after which time it tries again, such as ``15s``; empty if it need not.
         unanswered: what the database lacks although all its components serve; empty if nothing.
     """
 
@@ -72,6 +73,7 @@ class DatabaseResults:
     connection: ConnectionResult = field(default_factory=ConnectionResult)
     metrics: Mapping[str, Any] = field(default_factory=dict)
     metric_user_created: bool = False
+    metric_user_retry: str = ""
     unanswered: str = ""
 
     @classmethod
@@ -85,5 +87,6 @@ class DatabaseResults:
             connection=ConnectionResult.read(results.get("connection") or {}),
             metrics=results.get("metrics") or {},
             metric_user_created=bool(results.get("made")),
+            metric_user_retry=str(results.get("retry") or ""),
             unanswered=Health.read(results.get("health") or {}).lacking,
         )

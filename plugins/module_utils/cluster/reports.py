@@ -55,7 +55,7 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
         requeue = _NEXT
     sleep, windows = status.get("hibernation") or {}, status.get("maintenance") or {}
     if not plan.paused:
-        requeue = metrics.requeue(resource, status.get("clusterMetrics") or {}, requeue)
+        requeue = metrics.requeue(resource, results, requeue)
         changes = [one["nextChange"] for one in (sleep, windows) if one.get("nextChange")]
         now = str(plan.hibernation.get("at") or "")
         requeue = _soonest([requeue, hibernation.requeue(sleep), *_until(changes, now)])

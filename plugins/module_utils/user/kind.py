@@ -8,9 +8,11 @@ from typing import Final
 from ..admission.shapes import Mistake, look_for
 from ..api import names
 from ..api.fields import as_table
+from ..api.timestamps import timestamp_now
 from ..api.types import Resource
+from ..reporting.report import Report
 from ..workload.component import Reference
-from ..workload.kind import Judge, Kind, PassStart, Planner, Reporter
+from ..workload.kind import Judge, Kind, PassEnd, PassStart, Planner, Reporter
 from ..workload.references import by_name
 from .observed import UserObserved
 from .planning import UserPlan, plan_user
@@ -35,6 +37,10 @@ def _plan(start: PassStart) -> UserPlan:
     return plan_user(start.resource, UserObserved.read(start.observed))
 
 
+def _report(end: PassEnd[UserPlan]) -> Report:
+    return report_on_user(end, timestamp_now())
+
+
 def _mistakes(resource: Resource) -> list[Mistake]:
     return look_for(user_mistakes(resource))
 
@@ -42,7 +48,7 @@ def _mistakes(resource: Resource) -> list[Mistake]:
 DATABASE_USER: Final = Kind(
     plan_type=UserPlan,
     planner=Planner(references=_references, plan=_plan),
-    reporter=Reporter(report=report_on_user),
+    reporter=Reporter(report=_report),
     judge=Judge(mistakes=_mistakes, warnings=user_warnings),
 )
 """An SQL user of a cluster. It is in the database, so that nothing in Kubernetes belongs to it but

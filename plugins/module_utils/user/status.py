@@ -6,7 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ..api.cron import duration
 from ..api.errors import InvalidSpec
+from ..api.pacing import pause_after
+from ..api.timestamps import unix_time
 from ..api.types import Resource
 from ..reporting.conditions import condition, find, paused, phase, summary
 from ..reporting.events import Occurrence, occurrence
@@ -23,17 +26,23 @@ Json = dict[str, Any]
 RESULTS: Final = "results"
 """Where the result of the action is among what was observed."""
 _PAUSED: Final = "an annotation pauses this resource"
-_SOON: Final = "15s"
-_MISSING: Final = "30s"
-_LATER: Final = "60s"
+_SOON_SECONDS: Final = 15.0
+_MISSING_SECONDS: Final = 30.0
+_LATER_SECONDS: Final = 60.0
+_LONGEST_SECONDS: Final = 600.0
 _SAID_ONCE: Final = frozenset({UserReason.USER_EXISTS, UserReason.SECRET_MISSING})
 """Reasons that a person has to do something about."""
 _UNKNOWN: Final = frozenset({UserReason.SQL_NOT_ANSWERED, UserReason.STATEMENT_REFUSED})
 """Reasons that do not tell whether the user can log in."""
 
 
-def report_on_user(end: PassEnd[UserPlan]) -> Report:
-    """Report what a pass came to."""
+def report_on_user(end: PassEnd[UserPlan], now: str) -> Report:
+    """Report what a pass came to.
+
+    Args:
+        end: what it came to.
+        now: the present, RFC 3339.
+    """
     resource, plan = end.resource, end.plan
     if end.failure:
         return unobserved(resource, end.failure)
@@ -43,7 +52,7 @@ def report_on_user(end: PassEnd[UserPlan]) -> Report:
         return Report(before, [], True, "", "")
     status = _status(resource, plan, results, before)
     message = str(status["message"])
-    requeue = plan.requeue or _requeue(results)
+    requeue = plan.requeue or _requeue(results, _failing(resource, now))
     ready = is_ready_and_synced(status)
     return Report(status, _events(results), ready, message, requeue)
 
@@ -138,12 +147,27 @@ def _kept_synced(
     return [found[0], before] if is_away and was_synced else found
 
 
-def _requeue(results: UserResults | None) -> str:
+def _failing(resource: Resource, now: str) -> float:
+    """Return for how many seconds this generation of a user has not been as it is asked for."""
+    generation = resource["metadata"].get("generation")
+    known = [find(resource, kind) for kind in (ConditionType.READY, ConditionType.SYNCED)]
+    since = [
+        unix_time(one.get("lastTransitionTime"))
+        for one in known
+        if one.get("status") != "True" and one.get("observedGeneration") == generation
+    ]
+    return unix_time(now) - min(since) if since else 0.0
+
+
+def _requeue(results: UserResults | None, failing: float) -> str:
+    """Return when the database is asked again: what it refuses for long, more and more rarely."""
     if results is None or not results.reason:
         return ""
     if results.reason == UserReason.DATABASE_MISSING:
-        return _MISSING
-    return _LATER if results.reason in _SAID_ONCE else _SOON
+        first = _MISSING_SECONDS
+    else:
+        first = _LATER_SECONDS if results.reason in _SAID_ONCE else _SOON_SECONDS
+    return duration(pause_after(failing, first, _LONGEST_SECONDS))
 
 
 def _events(results: UserResults | None) -> list[Occurrence]:
