@@ -44,11 +44,15 @@ _QUERY_FLAGS = framing.Flag.CHECKSUM | framing.Flag.HEADER
 
 
 def pool(name: str, hakeeper: str, max_idle: int = 2, **spec: Any) -> Json:
-    """Return a pool whose Pods are labelled with its name and drain without a delay."""
+    """Return a pool whose Pods are labelled with its name and drain without a delay.
+
+    A Pod counts in a roll once it has been ready for a second, not for five as it does by default.
+    """
     storage = {"s3": {"type": "minio", "path": "bucket/data", "endpoint": "http://minio:9000"}}
     scaling = {"maxIdle": max_idle, **spec.pop("scaling", {})}
     template = {
         "image": "matrixorigin/matrixone:1.3.0",
+        "minReadySeconds": 1,
         "scalingConfig": {"minDelaySeconds": 0, "storeDrainTimeout": "60s"},
         **spec.pop("template", {}),
     }
