@@ -114,45 +114,50 @@ def test_orphans_serve_on_and_are_adopted_again(space):
     eventually(lambda: left(space, "orphan") == set())
 
 
-@pytest.mark.parametrize(
-    ("name", "policy", "s3_policy", "kept"),
-    [
-        ("keeps-none", None, None, False),
-        ("keeps-all", "Retain", None, True),
-        ("keeps-with-bucket", None, "Retain", True),
-        ("keeps-bucket-only", "Delete", "Retain", False),
-    ],
-)
-def test_volumes_go_or_stay_as_the_policy_says(space, name, policy, s3_policy, kept):
-    """The set's own policy, else that of its bucket, else Delete."""
-    s3: dict[str, Any] = {"path": f"bucket/{name}"}
+POLICIES: dict[str, tuple[str | None, str | None, bool]] = {
+    "keeps-none": (None, None, False),
+    "keeps-all": ("Retain", None, True),
+    "keeps-with-bucket": (None, "Retain", True),
+    "keeps-bucket-only": ("Delete", "Retain", False),
+}
+"""By name of a set: its policy, that of its bucket, and whether its volume stays."""
+
+
+def log_set(space: Namespace, name: str) -> dict[str, Any]:
+    """Return a log service of one store with the policies of its name."""
+    policy, s3_policy, _kept = POLICIES[name]
+    s3 = {"path": f"bucket/{name}"} | ({"s3RetentionPolicy": s3_policy} if s3_policy else {})
     spec: dict[str, Any] = {
         "replicas": 1,
         "image": "matrixorigin/matrixone:3.0.18",
         "volume": {"size": "1Gi"},
         "sharedStorage": {"s3": s3},
     }
-    if policy:
-        spec["pvcRetentionPolicy"] = policy
-    if s3_policy:
-        s3["s3RetentionPolicy"] = s3_policy
-    log_set = {
+    return {
         "apiVersion": "core.matrixorigin.io/v1alpha1",
         "kind": "LogSet",
         "metadata": {"name": name, "namespace": space.name},
-        "spec": spec,
+        "spec": spec | ({"pvcRetentionPolicy": policy} if policy else {}),
     }
-    space.apply(log_set)
-    space.wait("Ready", kind="logset", name=name)
-    claim = f"mo-data-{name}-log-0"
-    assert space.get("pvc", claim)
 
-    space.kubectl("delete", "logset", name, "--timeout=60s")
 
-    eventually(lambda: left(space, name) == set())
+def test_volumes_go_or_stay_as_the_policy_says(space):
+    """The set's own policy, else that of its bucket, else Delete."""
+    claims = {name: f"mo-data-{name}-log-0" for name in POLICIES}
+    for name in POLICIES:
+        space.apply(log_set(space, name))
+    for name in POLICIES:
+        space.wait("Ready", kind="logset", name=name)
+        assert space.get("pvc", claims[name])
+
+    space.kubectl("delete", "logset", *POLICIES, "--timeout=60s")
+
+    for name in POLICIES:
+        eventually(lambda name=name: left(space, name) == set())
     time.sleep(1)
-    assert bool(space.get("pvc", claim)) is kept
-    space.kubectl("delete", "pvc", claim, "--ignore-not-found")
+    stays = {name for name in POLICIES if space.get("pvc", claims[name])}
+    assert stays == {name for name, (*_policies, kept) in POLICIES.items() if kept}
+    space.kubectl("delete", "pvc", *claims.values(), "--ignore-not-found")
 
 
 def test_what_opens_and_holds_kept_data_is_kept(space):

@@ -15,36 +15,18 @@ from .conftest import tiny_cluster
 pytestmark = pytest.mark.api
 
 
-def test_a_typo_changes_nothing(play_cluster, fake_testbed, fake_namespace) -> None:
-    """A misspelt policy would make a cluster that retains its volumes one that deletes them."""
-    cluster = tiny_cluster(fake_namespace)
-    cluster["spec"]["logService"]["pvcRetentionPolicy"] = "Retain"
-    assert play_cluster(cluster).code == 0
-    space = Namespace(fake_testbed, fake_namespace)
-    before = space.get("statefulset", "mo-log")["spec"]["persistentVolumeClaimRetentionPolicy"]
-    assert before["whenDeleted"] == "Retain"
+def test_a_file_as_kubectl_takes_it_and_a_typo_that_changes_nothing(
+    play_cluster, tmp_path: Path, fake_testbed, fake_namespace
+) -> None:
+    """Several documents, lists, dates, texts in braces, a Secret, and what a server has added.
 
-    del cluster["spec"]["logService"]["pvcRetentionPolicy"]
-    cluster["spec"]["logService"]["pvcRetentionPolicie"] = "Retain"
-    cluster["spec"]["proxi"] = cluster["spec"].pop("proxy")
-    refused = play_cluster(cluster)
-
-    assert refused.code != 0
-    assert (
-        "spec.logService.pvcRetentionPolicie: unknown field; did you mean pvcRet" in refused.output
-    )
-    assert "spec.proxi: unknown field; did you mean proxy?" in refused.output
-    after = space.get("statefulset", "mo-log")["spec"]["persistentVolumeClaimRetentionPolicy"]
-    assert after == before
-    assert space.get("deployment", "mo-proxy")
-
-
-def test_a_file_as_kubectl_takes_it(tmp_path: Path, fake_testbed, fake_namespace) -> None:
-    """Several documents, lists, dates, texts in braces, a Secret, and what a server has added."""
+    A misspelt policy would make a cluster that retains its volumes one that deletes them.
+    """
     canary = tmp_path / "canary"
     braces = f"{{{{ lookup('pipe', 'touch {canary}') }}}}"
     cluster = tiny_cluster(fake_namespace)
     del cluster["metadata"]["namespace"]
+    cluster["spec"]["logService"]["pvcRetentionPolicy"] = "Retain"
     cluster["metadata"]["annotations"] = {"example.com/note": braces}
     cluster["metadata"] |= {"uid": "0", "resourceVersion": "1", "generation": 4}
     cluster["spec"]["cnGroups"][0]["overlay"] = {"podAnnotations": {"note": braces, "when": "WHEN"}}
@@ -68,6 +50,21 @@ def test_a_file_as_kubectl_takes_it(tmp_path: Path, fake_testbed, fake_namespace
     pod = space.get("deployment", "mo-tp-cn")["spec"]["template"]["metadata"]["annotations"]
     assert pod["note"] == braces
     assert pod["when"] == "2026-01-31"
+    before = space.get("statefulset", "mo-log")["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert before["whenDeleted"] == "Retain"
+
+    misspelt = tiny_cluster(fake_namespace)
+    misspelt["spec"]["logService"]["pvcRetentionPolicie"] = "Retain"
+    misspelt["spec"]["proxi"] = misspelt["spec"].pop("proxy")
+    refused = play_cluster(misspelt)
+
+    assert refused.code != 0
+    said = "spec.logService.pvcRetentionPolicie: unknown field; did you mean pvcRet"
+    assert said in refused.output
+    assert "spec.proxi: unknown field; did you mean proxy?" in refused.output
+    after = space.get("statefulset", "mo-log")["spec"]["persistentVolumeClaimRetentionPolicy"]
+    assert after == before
+    assert space.get("deployment", "mo-proxy")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from .conftest import tiny_cluster
 
 pytestmark = pytest.mark.api
 
-CLUSTERS = int(os.environ.get("MANY_CLUSTERS", "16"))
+CLUSTERS = int(os.environ.get("MANY_CLUSTERS", "8"))
 PODS_OF_A_NODE = 100
 QUIET_SECONDS = 20
 WRITES = {"create", "update", "patch", "delete", "deletecollection"}

@@ -93,14 +93,15 @@ def degraded(space: Namespace, kind: str, name: str) -> Json:
 
 
 @contextmanager
-def applied(space: Namespace, resource: Json) -> Iterator[None]:
-    """Apply a resource, and delete it with its volumes at the end."""
-    space.apply(resource)
-    kind, name = resource["kind"].lower(), resource["metadata"]["name"]
+def applied(space: Namespace, *log_sets: Json) -> Iterator[None]:
+    """Apply sets side by side, and delete them with their volumes at the end."""
+    for one in log_sets:
+        space.apply(one)
     try:
         yield
     finally:
-        space.kubectl("delete", kind, name, "--timeout=60s")
+        names = [one["metadata"]["name"] for one in log_sets]
+        space.kubectl("delete", "logset", *names, "--timeout=60s")
         eventually(lambda: not space.names("pvc"), 60, "no volume is left")
 
 
@@ -128,19 +129,41 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("name", OWN)
-def test_what_refuses_the_pods_of_a_set(
-    space: Namespace, operator: Path, refusing_policy: None, name: str
+UNSTARTED = {
+    "class": (
+        {"volume": {"size": "1Gi", "storageClassName": "no-such-class"}},
+        (
+            "claim mo-data-class-log-0 is pending: ProvisioningFailed: "
+            'storageclass.storage.k8s.io "no-such-class" not found'
+        ),
+    ),
+    "room": ({"resources": {"requests": {"cpu": "9k"}}}, "Insufficient cpu"),
+    "taint": ({"nodeSelector": {"no": "such-node"}}, "didn't match Pod's node affinity/selector"),
+}
+
+
+def test_what_refuses_the_pods_of_a_set_and_what_a_pod_waits_for(
+    space: Namespace, operator: Path, refusing_policy: None
 ) -> None:
-    fields, told = OWN[name]
-    with applied(space, log_set(name, **fields)):
-        found = degraded(space, "logset", name)
-        assert found["reason"] == "PodsNotCreated"
-        assert told in found["message"]
-        status = space.get("logset", name)["status"]
-        assert told in status["message"]
-        assert told in space.condition("logset", name, "Ready")["message"]
-        assert space.condition("logset", name, "Stalled")["reason"] == "PodsNotCreated"
+    def message(name: str) -> str:
+        return str(space.get("logset", name).get("status", {}).get("message"))
+
+    sets = [log_set(name, **fields) for name, (fields, _told) in (OWN | UNSTARTED).items()]
+    with applied(space, *sets):
+        for name, (_fields, told) in OWN.items():
+            found = degraded(space, "logset", name)
+            assert found["reason"] == "PodsNotCreated", name
+            assert told in found["message"]
+            assert told in message(name)
+            assert told in space.condition("logset", name, "Ready")["message"]
+            assert space.condition("logset", name, "Stalled")["reason"] == "PodsNotCreated"
+        for name, (_fields, told) in UNSTARTED.items():
+            eventually(
+                lambda name=name, told=told: told in message(name),
+                60,
+                told,
+                otherwise=lambda name=name: message(name),
+            )
 
 
 OF_NAMESPACE = {
@@ -187,30 +210,6 @@ def test_what_a_namespace_does_not_admit(space: Namespace, operator: Path, name:
             assert found["reason"] == "PodsNotCreated"
     finally:
         space.kubectl("delete", kind, "team")
-
-
-UNSTARTED = {
-    "class": (
-        {"volume": {"size": "1Gi", "storageClassName": "no-such-class"}},
-        (
-            "claim mo-data-class-log-0 is pending: ProvisioningFailed: "
-            'storageclass.storage.k8s.io "no-such-class" not found'
-        ),
-    ),
-    "room": ({"resources": {"requests": {"cpu": "9k"}}}, "Insufficient cpu"),
-    "taint": ({"nodeSelector": {"no": "such-node"}}, "didn't match Pod's node affinity/selector"),
-}
-
-
-@pytest.mark.parametrize("name", UNSTARTED)
-def test_what_a_pod_waits_for(space: Namespace, operator: Path, name: str) -> None:
-    fields, told = UNSTARTED[name]
-
-    def message() -> str:
-        return str(space.get("logset", name).get("status", {}).get("message"))
-
-    with applied(space, log_set(name, **fields)):
-        eventually(lambda: told in message(), 60, told, otherwise=message)
 
 
 def test_a_cluster_tells_it_of_its_sets(space: Namespace, operator: Path) -> None:
