@@ -14,6 +14,15 @@ _LEASE_SECONDS = 40
 _ZONES = 3
 
 
+def _pod_range(state: State) -> str:
+    """Return addresses on which a connection fails at once, wherever the test bed runs.
+
+    Nothing listens in the Pods of fake nodes. A private address may lead to a gateway that takes
+    connections and never answers; no connection can be made to a multicast address (RFC 2365).
+    """
+    return f"239.{state.subnet}.0.0/17"
+
+
 def _node(index: int, name: str) -> Json:
     return {
         "apiVersion": "v1",
@@ -52,7 +61,7 @@ def start(state: State, launcher: Launcher, client: ApiClient) -> None:
         f"--kubeconfig={kubeconfig}",
         f"--manage-nodes-with-annotation-selector={_MARK}=fake",
         f"--node-lease-duration-seconds={_LEASE_SECONDS}",
-        f"--cidr=10.{state.subnet}.0.0/17",
+        f"--cidr={_pod_range(state)}",
         f"--node-ip=10.{state.subnet}.128.1",
         *(f"--config={path}" for path in sorted((SOURCE / "stages").glob("*.yaml"))),
     ]

@@ -3,6 +3,7 @@
 
 import http.client
 import json
+import socket
 import ssl
 from pathlib import Path
 from typing import Any
@@ -58,14 +59,19 @@ def test_service_account_token_is_accepted(fake_testbed: TestBed, fake_namespace
 
 
 def test_pods_run_roll_and_go(fake_testbed: TestBed, fake_namespace: str) -> None:
-    """A Deployment becomes available, rolls to another image, and its pods go with it."""
+    """A Deployment becomes available, rolls to another image, and its pods go with it.
+
+    No connection to a pod can be made, nor takes any time.
+    """
     bed, namespace = fake_testbed, fake_namespace
     for image in ("thing:1", "thing:2"):
         bed.kubectl("apply", "-n", namespace, "-f", "-", input=workload("Deployment", image))
         bed.kubectl("rollout", "status", "-n", namespace, "deployment/thing", "--timeout=30s")
     pods = get(bed, namespace, "pods")["items"]
     assert {pod["spec"]["containers"][0]["image"] for pod in pods if conditions(pod)} == {"thing:2"}
-    assert all(pod["status"]["podIP"] for pod in pods)
+    for pod in pods:
+        with pytest.raises(OSError, match="Network is unreachable"):
+            socket.create_connection((pod["status"]["podIP"], 6001), timeout=60)
     bed.kubectl("delete", "-n", namespace, "deployment/thing", "--cascade=foreground")
     assert eventually(lambda: get(bed, namespace, "pods")["items"] == [])
 
