@@ -15,14 +15,17 @@ from .conftest import tiny_cluster
 pytestmark = [pytest.mark.api, pytest.mark.usefixtures("operator")]
 
 
-def make(space: Namespace, name: str) -> dict[str, Any]:
-    """Bring up a log service with a shared volume that goes with it."""
-    resource = tiny_cluster(space.name)
-    resource["metadata"]["name"] = name
-    space.apply(resource)
-    space.wait("Ready", name=name)
-    space.wait("Synced", name=name)
-    return resource
+def make(space: Namespace, *names: str) -> list[dict[str, Any]]:
+    """Bring up log services side by side, with shared volumes that go with them."""
+    made = [tiny_cluster(space.name) for _ in names]
+    for resource, name in zip(made, names, strict=True):
+        resource["metadata"]["name"] = name
+        del resource["spec"]["proxy"]
+        space.apply(resource)
+    for name in names:
+        space.wait("Ready", name=name)
+        space.wait("Synced", name=name)
+    return made
 
 
 def claims(space: Namespace, name: str) -> dict[str, list[str]]:
@@ -67,7 +70,7 @@ def test_volumes_are_let_go_of_and_taken_back(space):
 
 
 def test_volumes_taken_back_go_with_their_cluster(space):
-    resource = make(space, "back")
+    [resource] = make(space, "back")
     retention(space, "mo", "back", "Retain")
     eventually(lambda: claims(space, "back") == names("back"))
     space.kubectl("delete", "mo", "back", "--timeout=120s")
@@ -110,29 +113,32 @@ def test_the_policy_of_the_bucket_counts_where_there_is_no_other(space):
     assert claims(space, "chain") == {"mo-data-chain-log-0": []}
 
 
-@pytest.mark.parametrize("kind", ["mo", "logset"])
-def test_a_change_that_nobody_has_acted_upon_counts_when_all_goes(space, kind):
+def test_a_change_that_nobody_has_acted_upon_counts_when_all_goes(space):
     """Neither the LogSet nor its StatefulSet has heard of it: the resource is paused."""
-    name = f"unheard-{kind}"
-    make(space, name)
-    space.kubectl("annotate", "mo,logset", name, "matrixorigin.io/paused=true")
-    for paused in ("mo", "logset"):
-        eventually(
-            lambda paused=paused: space.condition(paused, name, "Paused").get("status") == "True"
-        )
-    retention(space, kind, name, "Retain")
-    assert claims(space, name) == names(name, "StatefulSet", "LogSet")
+    unheard = {kind: f"unheard-{kind}" for kind in ("mo", "logset")}
+    make(space, *unheard.values())
+    for name in unheard.values():
+        space.kubectl("annotate", "mo,logset", name, "matrixorigin.io/paused=true")
+    for name in unheard.values():
+        for kind in ("mo", "logset"):
+            eventually(
+                lambda k=kind, n=name: space.condition(k, n, "Paused").get("status") == "True"
+            )
+    for kind, name in unheard.items():
+        retention(space, kind, name, "Retain")
+        assert claims(space, name) == names(name, "StatefulSet", "LogSet")
 
-    space.kubectl("delete", kind, name, "--timeout=120s")
+        space.kubectl("delete", kind, name, "--timeout=120s")
 
     time.sleep(2)
-    assert claims(space, name) == names(name)
-    space.kubectl("delete", "mo", name, "--ignore-not-found", "--timeout=120s")
+    for name in unheard.values():
+        assert claims(space, name) == names(name)
+        space.kubectl("delete", "mo", name, "--ignore-not-found", "--timeout=120s")
 
 
 def test_volumes_tell_what_they_hold(space):
     """What was recorded on a LogSet is recorded on the next, also for a volume that is lost."""
-    resource = make(space, "again")
+    [resource] = make(space, "again")
     retention(space, "mo", "again", "Retain")
     mark = "logset.matrixorigin.io/incarnations"
     space.kubectl("annotate", "--overwrite", "logset", "again", f'{mark}={{"1":3}}')

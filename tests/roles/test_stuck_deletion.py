@@ -80,13 +80,19 @@ def operated(shared: Operated) -> Iterator[Operated]:
     assert refusals(log) == []
 
 
-def make(space: Namespace, name: str, **spec: Any) -> dict[str, Any]:
-    resource = tiny_cluster(space.name)
-    resource["metadata"]["name"] = name
-    resource["spec"].update(spec)
-    space.apply(resource)
-    space.wait("Ready", name=name)
-    return resource
+def make(space: Namespace, name: str, **spec: Any) -> None:
+    make_all(space, {name: spec})
+
+
+def make_all(space: Namespace, specs: dict[str, dict[str, Any]]) -> None:
+    """Bring up clusters side by side, each with what its spec has of its own."""
+    for name, spec in specs.items():
+        resource = tiny_cluster(space.name)
+        resource["metadata"]["name"] = name
+        resource["spec"].update(spec)
+        space.apply(resource)
+    for name in specs:
+        space.wait("Ready", name=name)
 
 
 def teardown(space: Namespace, name: str, seconds: float = 120) -> list[set[str]]:
@@ -157,7 +163,7 @@ def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, operated
     """The credential and the log service of sets that drain; none of it is asked for in vain."""
     group = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
     group["scalingConfig"] = {"storeDrainEnabled": True}
-    make(space, "alone", cnGroups=[group])
+    make_all(space, {"alone": {"cnGroups": [group]}, "bare": {}})
     space.kubectl("delete", "mo", "alone", "--cascade=orphan", "--timeout=60s")
     credentials = ("alone-credential", "alone-credential-accepted")
     space.kubectl("delete", "secret", *credentials, "--ignore-not-found")
@@ -167,7 +173,6 @@ def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, operated
         space.kubectl("delete", kind, name, "--timeout=60s")
     assert time.monotonic() - begun < 60
 
-    make(space, "bare")
     space.kubectl("delete", "secret", "bare-credential")
     space.kubectl("delete", "pvc", "bare-shared", "--wait=false")
     space.kubectl("delete", "statefulset", "bare-log", "--cascade=orphan")
@@ -205,8 +210,7 @@ def test_nodes_that_drain_before_they_go_are_waited_for(space: Namespace, operat
 def test_a_namespace_goes_with_all_that_is_in_it(doomed: Namespace, operated: Operated):
     kept = {"replicas": 1, "pvcRetentionPolicy": "Retain", "volume": {"size": "1Gi"}}
     kept["sharedStorage"] = {"fileSystem": {"path": "/shared", "claim": {"size": "1Gi"}}}
-    make(doomed, "one")
-    make(doomed, "two", logService=kept)
+    make_all(doomed, {"one": {}, "two": {"logService": kept}})
 
     doomed.bed.kubectl("delete", "namespace", doomed.name, "--timeout=120s")
 
