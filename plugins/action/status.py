@@ -28,6 +28,7 @@ class ActionModule(KubeAction):
         "field_manager": {"type": "str", "default": FIELD_MANAGER},
         "failure": {"type": "str", "default": ""},
         "event_on_refusal": {"type": "str", "default": ""},
+        "unless_changed": {"type": "bool", "default": False},
     }
     RULES: ClassVar[dict[str, Any]] = {
         "required_one_of": [["status", "report"]],
@@ -43,7 +44,12 @@ class ActionModule(KubeAction):
             try:
                 manager = arguments["field_manager"]
                 written = status_writer.write(
-                    session, live, report["status"], manager, dry_run=self.dry_run
+                    session,
+                    live,
+                    report["status"],
+                    manager,
+                    dry_run=self.dry_run,
+                    decided_by=arguments["resource"] if arguments["unless_changed"] else None,
                 )
             except ApiError as error:
                 if arguments["event_on_refusal"] and not self.dry_run:

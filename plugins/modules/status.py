@@ -53,6 +53,12 @@ options:
     description: Name under which the fields are owned, with C(-status) added to it.
     type: str
     default: matrixone-operator
+  unless_changed:
+    description: >-
+      Whether to fail with C(outdated) if the status is no longer that of O(resource), by which this
+      one was decided.
+    type: bool
+    default: false
   failure:
     description: Message with which to fail after the status has been written; empty not to fail.
     type: str

@@ -37,6 +37,27 @@ def test_status_is_written_once(play, web_ui, live):
     assert second["events"] == []
 
 
+def test_a_status_that_decides_replaces_only_the_one_it_was_decided_by(play, web_ui, live):
+    """Two operators may be at work for some seconds; who stood still must decide anew."""
+    serving = (web_ui, "True", "EnoughReadyStores", "1/1 are ready")
+    down = (web_ui, "False", "NoEnoughReadyStores", "0/1 are ready")
+
+    first, late, same = play(
+        status(*serving, unless_changed=True),
+        status(*down, unless_changed=True),
+        status(*serving, unless_changed=True),
+    )
+    known = live("webui", "ui")
+    (now,) = play(status(known, *down[1:], unless_changed=True))
+
+    assert first["changed"]
+    assert late["failed"]
+    assert late["outdated"]
+    assert not same["changed"]
+    assert known["status"]["conditions"][0]["status"] == "True"
+    assert now["changed"]
+
+
 def test_a_list_that_the_server_drops_is_not_written_again(play, web_ui, live):
     """The server drops a list keyed by its elements with the last one; empty says the same."""
 

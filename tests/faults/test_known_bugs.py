@@ -277,6 +277,16 @@ def who_was_frozen_records_what_it_read(patch: Patch) -> None:
     patch.setattr(SetObjects, "annotate", annotate)
 
 
+def who_was_frozen_takes_a_path_back(patch: Patch) -> None:
+    """A path that was granted meanwhile is marked once more, and is nobody's until then."""
+    write = status_writer.write
+
+    def blindly(session: Any, live: Json, status: Json, *more: Any, **how: Any) -> Any:
+        return write(session, live, status, *more, **{**how, "decided_by": None})
+
+    patch.setattr(status_writer, "write", blindly)
+
+
 def deleted_jobs_are_forgotten(patch: Patch) -> None:
     """A BackupJob that is deleted right after its backup is complete leaves files of nobody."""
     forgotten = lambda resource, *_given: JobPlan(phase=resource["status"]["phase"])  # noqa: E731
@@ -322,6 +332,7 @@ BUGS = [
     Bug(deleted_jobs_are_forgotten, "together/BackupJob/later:create:2", "Backup.* is missing"),
     Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:4", "created too many"),
     Bug(who_was_frozen_records_what_it_read, "together/LogSet/operator:in:2", "incarnations"),
+    Bug(who_was_frozen_takes_a_path_back, "together/LogSet/operator:create:46", "created too many"),
     Bug(whatever_fails_refutes, "stores/Backup/read-back:*", "a backup is refuted"),
     Bug(a_claim_that_goes_holds_nothing, "promises/BucketClaim/held:new", "while its data are"),
     Bug(released_claims_take_their_data_along, "promises/BucketClaim/retained:new", "is Retain"),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from ..api.comparing import without_empty_lists
@@ -13,7 +14,8 @@ from ..api.timestamps import timestamp_now
 from ..clients.kubernetes.applying import Writer
 from ..clients.kubernetes.editing import FIELD_MANAGER
 from ..clients.kubernetes.emitting import emit
-from ..clients.kubernetes.errors import KubeError
+from ..clients.kubernetes.errors import KubeError, Outdated
+from ..clients.kubernetes.kinds import describe
 from ..clients.kubernetes.session import Session
 from ..clients.kubernetes.statuses import write_status
 from ..reporting.conditions import completed
@@ -52,10 +54,20 @@ def write(
     manager: str = FIELD_MANAGER,
     *,
     dry_run: bool = False,
+    decided_by: Mapping[str, Any] | None = None,
 ) -> Written:
     """Write a status if it differs from the live one; a condition keeps its time with its status.
 
+    Args:
+        session: connection to the API server.
+        live: the object.
+        status: the whole status.
+        manager: name under which it is owned.
+        dry_run: let the server validate, but keep nothing.
+        decided_by: the object by whose status it was decided; None where that does not matter.
+
     Raises:
+        Outdated: somebody else has written another status since.
         ApiError: the server refuses, or the object is gone.
     """
     now = timestamp_now()
@@ -63,9 +75,26 @@ def write(
     desired = completed(status, before, now)
     after = before
     if differs(before, desired):
-        answer = write_status(session, live, desired, manager, dry_run=dry_run)
+        seen = live if decided_by is None else _unchanged(session, decided_by)
+        answer = write_status(
+            session, seen, desired, manager, dry_run=dry_run, unless_changed=decided_by is not None
+        )
         after = answer.get("status") or {}
     return Written(before, after, transitions(before, desired))
+
+
+def _unchanged(session: Session, resource: Mapping[str, Any]) -> Json:
+    """Return an object as it is at this moment, if it still has the status that was read.
+
+    Raises:
+        Outdated: it has another one, or is another object.
+    """
+    latest = Writer(session).latest(resource) or {"metadata": {}}
+    is_same = latest["metadata"].get("uid") == resource["metadata"].get("uid")
+    if is_same and not differs(latest.get("status") or {}, resource.get("status") or {}):
+        return latest
+    message = f"write the status of {describe(resource)}: it was changed since this was decided"
+    raise Outdated(message, HTTPStatus.CONFLICT, "Conflict", [])
 
 
 def differs(before: Mapping[str, Any], desired: Mapping[str, Any]) -> bool:
