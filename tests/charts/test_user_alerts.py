@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The alert on a DatabaseUser fires for what somebody has to do, and is silent while it waits."""
+
+import pytest
+
+from tests.charts.alerting import Alerts, alerts_of, always, without_page
+from tests.charts.releases import Helm
+
+OWN = {"kind": "DatabaseUser", "object_namespace": "prod", "object": "shop"}
+
+pytestmark = pytest.mark.rpc
+
+
+@pytest.fixture(scope="module")
+def alerts(helm: Helm) -> Alerts:
+    return alerts_of(helm, "MatrixOneUser")
+
+
+def condition(kind: str, reason: str) -> str:
+    return f'resource_condition{{group="core.matrixorigin.io",condition="{kind}",reason="{reason}"}}'
+
+
+READY = {condition("Ready", "LoginAccepted"): always(1)}
+
+
+@pytest.mark.parametrize(
+    ("series", "minute", "expected"),
+    [
+        (READY | {condition("Synced", "Applied"): always(1)}, 70, False),
+        (READY | {condition("Synced", "DatabaseMissing"): always(0)}, 70, True),
+        ({condition("Ready", "PasswordRefused"): always(0)}, 70, True),
+        ({condition("Ready", "SQLNotAnswered"): always(-1)}, 70, True),
+        ({condition("Ready", "PasswordRefused"): "1x60 0x999"}, 74, False),
+        ({condition("Ready", "PasswordRefused"): "1x60 0x999"}, 76, True),
+        ({condition("Ready", "DependencyNotReady"): always(0)}, 70, False),
+        ({condition("Ready", "Deleting"): always(0)}, 70, False),
+    ],
+)
+def test_the_alert_fires_when_it_should(engine, alerts, series, minute, expected):
+    assert engine.fires(alerts["MatrixOneUserNotReady"], OWN, series, minute) is expected
+
+
+def test_users_of_other_kinds_are_not_meant(engine, alerts):
+    cluster = {**OWN, "kind": "MatrixOneCluster"}
+    series = {condition("Ready", "SQLNotAnswered"): always(0)}
+    assert not engine.fires(alerts["MatrixOneUserNotReady"], cluster, series, 70)
+
+
+def test_the_alert_has_a_page_to_follow(alerts):
+    assert list(alerts) == ["MatrixOneUserNotReady"]
+    assert without_page(alerts) == []
