@@ -17,7 +17,9 @@ def alerts(helm: Helm) -> Alerts:
 
 
 def condition(kind: str, reason: str) -> str:
-    return f'resource_condition{{group="core.matrixorigin.io",condition="{kind}",reason="{reason}"}}'
+    return (
+        f'resource_condition{{group="core.matrixorigin.io",condition="{kind}",reason="{reason}"}}'
+    )
 
 
 READY = {condition("Ready", "LoginAccepted"): always(1)}
