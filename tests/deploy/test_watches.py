@@ -183,6 +183,7 @@ EXPECTED = [
         references=(
             Reference(KindName("", "v1", "Secret"), "spec.passwordSecretRef.name", poll=30),
             Reference(KindName("", "v1", "Secret"), "status.secretRef.name", poll=30),
+            Reference(KindName("", "v1", "Secret"), "status.binding.name", poll=30),
             Reference(
                 KindName(CORE, "v1alpha1", "MatrixOneCluster"),
                 "spec.clusterRef.name",

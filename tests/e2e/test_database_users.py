@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import pymysql
 import pytest
@@ -135,14 +136,42 @@ def test_applications_connect_as_such_a_user(cluster: Cluster) -> None:
     change = {"spec": {"connectionSecret": {"userSecretRef": {"name": "reader-user"}}}}
     cluster.patch("mo", "mo", change)
 
-    def connection() -> Json:
-        found = {one["metadata"]["name"]: one for one in cluster.get("secrets")["items"]}
-        data = found.get("mo-connection", {}).get("data") or {}
-        return {key: base64.b64decode(value).decode() for key, value in data.items()}
+    found = eventually(lambda: told(cluster, "mo-connection"), 60, "the Secret mo-connection")
+    assert found["username"] == "reader"
+    log_in(cluster, found["username"], found["password"])
 
-    told = eventually(connection, 60, "the Secret mo-connection")
-    assert told["username"] == "reader"
-    log_in(cluster, told["username"], told["password"])
+
+def told(cluster: Cluster, secret: str) -> Json:
+    """Return what applications read in a Secret; empty if there is none."""
+    found = {one["metadata"]["name"]: one for one in cluster.get("secrets")["items"]}
+    data = found.get(secret, {}).get("data") or {}
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+def test_a_user_has_a_secret_for_its_applications(cluster: Cluster) -> None:
+    """It follows the password, comes back when somebody deletes it, and goes when asked to."""
+    name = "teller-user-connection"
+    apply(cluster, "teller", ("shop.*", ["Select"]), connectionSecret={"database": "shop"})
+    await_condition(cluster, "teller", "Synced", "True", "Applied")
+    assert status(cluster, "teller")["binding"] == {"name": name}
+    first = told(cluster, name)
+    assert (first["username"], first["database"], first["port"]) == ("teller", "shop", "6001")
+    uri = urlsplit(first["uri"])
+    assert uri.hostname == first["host"]
+    password = unquote(uri.password or "")
+    log_in(cluster, "teller", password, f"use {uri.path.strip('/')}", "select * from goods")
+
+    cluster.kubectl("delete", "secret", name)
+    eventually(lambda: told(cluster, name) == first, 90, "the same Secret again")
+
+    give(cluster, "teller-user", "Another-Secret-2026-shop")
+    eventually(lambda: told(cluster, name)["password"] != first["password"], 120, "the password")
+    log_in(cluster, "teller", told(cluster, name)["password"])
+
+    apply(cluster, "teller", ("shop.*", ["Select"]))
+    eventually(lambda: not told(cluster, name), 90, "no Secret")
+    await_condition(cluster, "teller", "Synced", "True", "Applied")
+    assert "binding" not in status(cluster, "teller")
 
 
 def test_a_user_of_a_cluster_that_sleeps_waits_for_it(cluster: Cluster) -> None:

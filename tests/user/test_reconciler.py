@@ -19,6 +19,12 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql
     LoginRefused,
     SqlError,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.connection import (
+    Target,
+)
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.connection_writer import (
+    Written,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user import reconciler
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.results import UserResults
 
@@ -178,6 +184,66 @@ def test_a_refused_password_is_not_shown(monkeypatch, server, database, words, h
     found = keep(monkeypatch, before("6"), secret())
     assert found.reason == reason
     assert bool(found.version) is not bool(reason)
+
+
+def test_a_connection_that_is_recorded_and_not_asked_for_is_given_up(monkeypatch, server, database):
+    ours(database)
+    server.password = SECRET
+    resource = before("7")
+    resource["status"]["binding"] = {"name": "shop-user-connection"}
+    found = keep(monkeypatch, resource, secret())
+    assert (found.unchanged, found.binding, found.reason) == (False, "", "")
+
+
+class Bound:
+    """Writes Secrets for applications, or does not."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, problem: str = "") -> None:
+        self.problem, self.logins, self.there = problem, list[Any](), False
+        monkeypatch.setattr(reconciler, "write_one", self.write)
+        monkeypatch.setattr(reconciler, "is_written", lambda *_: self.there)
+
+    def write(self, _writer: Any, _settings: Json, target: Target, login: Any) -> Written:
+        self.logins.append((target.name, target.host, login.user, login.password))
+        return Written(target.name, exists=not self.problem, problem=self.problem)
+
+
+def asking(**of: Any) -> Json:
+    resource = before("7", **of)
+    resource["spec"]["connectionSecret"] = {"database": "shop"}
+    return resource
+
+
+def test_applications_are_told_how_to_connect_after_the_login(monkeypatch, server, database):
+    bound = Bound(monkeypatch)
+    found = keep(monkeypatch, user(connectionSecret={}), secret())
+    told = ("shop-user-connection", "mo-tp-cn.prod.svc", "shop", SECRET)
+    assert (bound.logins, found.binding, found.reason) == ([told], told[0], "")
+
+
+def test_a_connection_that_was_changed_is_written_again_at_once(monkeypatch, server, database):
+    ours(database)
+    server.password = SECRET
+    bound = Bound(monkeypatch)
+    assert keep(monkeypatch, asking(), secret()).binding == "shop-user-connection"
+    bound.there = True
+    assert keep(monkeypatch, asking(), secret()).unchanged
+    assert len(bound.logins) == 1
+
+
+def test_nobody_is_told_of_a_login_that_fails(monkeypatch, server, database):
+    database.user = "shop"
+    bound = Bound(monkeypatch)
+    found = keep(monkeypatch, user(connectionSecret={}), secret())
+    assert (found.reason, bound.logins, found.binding) == ("UserExists", [], "")
+
+
+def test_a_connection_that_cannot_be_written_is_said(monkeypatch, server, database):
+    Bound(monkeypatch, problem="an object of this name exists")
+    found = keep(monkeypatch, user(connectionSecret={}), secret())
+    assert found.reason == "ConnectionSecretNotApplied"
+    assert (found.message, found.binding) == ("an object of this name exists", "")
+    assert found.checked
 
 
 BROKEN = {

@@ -123,12 +123,12 @@ def _targets(
     present = [one for one in entrances if named(one) in sets]
     holder = names.headless_name(names.base_name(names.LOG_SET, cluster))
     for first in (present or entrances)[:1]:
-        yield _target(sets.get(named(first), first), names.connection_name(cluster), holder)
+        yield target_of(sets.get(named(first), first), names.connection_name(cluster), holder)
     for child in groups:
         group = child["metadata"]["name"].removeprefix(f"{cluster}-")
         name = names.connection_name(cluster, group)
         service = names.base_name(names.CN_SET, child["metadata"]["name"])
-        yield _target(sets.get(named(child), child), name, service)
+        yield target_of(sets.get(named(child), child), name, service)
 
 
 def _live(observed: Observed) -> Iterator[Manifest]:
@@ -137,7 +137,14 @@ def _live(observed: Observed) -> Iterator[Manifest]:
     yield from groups
 
 
-def _target(part: Manifest, name: str, holder: str) -> Target:
+def target_of(part: Manifest, name: str, holder: str) -> Target:
+    """Return what a Secret leads to.
+
+    Args:
+        part: the ProxySet or CNSet that takes the connections.
+        name: of the Secret.
+        holder: Service with which the Secret goes where no resource owns it.
+    """
     spec = Fields("spec", part.get("spec") or {})
     service = names.base_name(part["kind"], part["metadata"]["name"])
     domain = names.service_domain(namespace_of(part), spec.text("clusterDomain"))

@@ -61,7 +61,7 @@ def write(writer: Writer, resource: Resource, decided: Connection) -> Iterator[W
         if login is None:
             yield Written(target.name, problem=problem)
         else:
-            yield _written(writer, resource, target, login)
+            yield write_one(writer, resource, target, login)
     for name in decided.obsolete:
         try:
             yield Written(name, exists=False, outcome=_given_up(writer, resource, name))
@@ -75,12 +75,13 @@ def is_in_place(writer: Writer, resource: Resource, decided: Connection) -> bool
         return False
     login, _problem = _login(writer, resource) if decided.targets else (None, "")
     return all(
-        login is not None and _is_written(writer, resource, target, login)
+        login is not None and is_written(writer, resource, target, login)
         for target in decided.targets
     )
 
 
-def _is_written(writer: Writer, resource: Resource, target: Target, login: Login) -> bool:
+def is_written(writer: Writer, resource: Resource, target: Target, login: Login) -> bool:
+    """Return whether one of the Secrets is as it should be; in doubt it is not."""
     try:
         manifest = _manifest(writer, resource, target, login)
         live = writer.get(manifest)
@@ -107,7 +108,15 @@ def _login(writer: Writer, resource: Resource) -> tuple[Login | None, str]:
         return None, str(error)
 
 
-def _written(writer: Writer, resource: Resource, target: Target, login: Login) -> Written:
+def write_one(writer: Writer, resource: Resource, target: Target, login: Login) -> Written:
+    """Bring one of the Secrets to what it should be.
+
+    Args:
+        writer: of the owner, with the labels by which its Secrets are recognized.
+        resource: the MatrixOneCluster, or what has its name and the field ``connectionSecret``.
+        target: what the Secret leads to.
+        login: as whom applications log in.
+    """
     try:
         outcome = writer.apply(_manifest(writer, resource, target, login))
     except Foreign as error:

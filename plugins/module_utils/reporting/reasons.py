@@ -261,3 +261,4 @@ class UserReason(StrEnum):
     # Synced
     APPLIED = "Applied"
     DATABASE_MISSING = "DatabaseMissing"
+    CONNECTION_SECRET_NOT_APPLIED = "ConnectionSecretNotApplied"  # noqa: S105 - no secret

@@ -11,12 +11,15 @@ from ..api.timestamps import timestamp_now, unix_time
 from ..api.types import Resource
 from ..clients.kubernetes.applying import Writer
 from ..clients.sql import Entrance, LoginRefused, SqlError, accepts, converse
+from ..cluster.connection import Connection, identifying_labels
+from ..cluster.connection_writer import is_written, write, write_one
 from ..cluster.logins import entrance, find_secret, root_login
 from ..cluster.passwords import broken_rule, login_problem, random_password
+from ..cluster.rendering import render_matrixonecluster
 from ..cluster.root_credential import Login, login_of, mistake_in, version_of
 from ..reporting.conditions import holds_now
 from ..reporting.reasons import ConditionType, UserReason
-from . import conversation
+from . import connection, conversation
 from .conversation import Outcome, Password
 from .privileges import shown
 from .results import UserResults
@@ -60,9 +63,10 @@ class Reconciler:
         try:
             found = self._secret(spec)
             done = replace(done, version=version_of(found))
-            if self._is_fresh(done.version):
+            login = replace(_password(found, done.secret), user=spec.user)
+            if self._is_fresh(done.version) and self._is_told(spec, login):
                 return replace(done, unchanged=True)
-            return self._kept(spec, _password(found, done.secret), done)
+            return self._told(spec, login, self._kept(spec, login, done))
         except _Refused as problem:
             return replace(done, version="", reason=problem.reason.value, message=str(problem))
 
@@ -109,6 +113,34 @@ class Reconciler:
         if not password.fits and not self._fits(user):
             raise _Refused(UserReason.PASSWORD_REFUSED, "the database refuses the new password")
         return _reported(done, outcome)
+
+    def _is_told(self, spec: UserSpec, login: Login) -> bool:
+        """Return whether applications can read how to connect, as far as that is asked for."""
+        if not connection.is_asked(self.resource):
+            return not connection.recorded(self.resource)
+        target = connection.entrance_of(self.resource, render_matrixonecluster(self.cluster))
+        return is_written(*self._teller(spec), target, login)
+
+    def _told(self, spec: UserSpec, login: Login, done: UserResults) -> UserResults:
+        """Tell applications how to connect as the user, who can log in; or take that back."""
+        writer, settings = self._teller(spec)
+        if not connection.is_asked(self.resource):
+            obsolete = [name for name in [connection.recorded(self.resource)] if name]
+            found = list(write(writer, settings, Connection(obsolete=obsolete)))
+        else:
+            target = connection.entrance_of(self.resource, render_matrixonecluster(self.cluster))
+            found = [write_one(writer, settings, target, login)]
+        binding = next((one.name for one in found if one.exists), "")
+        problem = "; ".join(one.problem for one in found if one.problem)
+        if not problem or done.reason:
+            return replace(done, binding=binding)
+        reason = UserReason.CONNECTION_SECRET_NOT_APPLIED.value
+        return replace(done, binding=binding, reason=reason, message=problem)
+
+    def _teller(self, spec: UserSpec) -> tuple[Writer, Resource]:
+        """Return what writes the Secret for applications, and what that is made from."""
+        settings = connection.as_cluster(self.resource, spec.cluster)
+        return replace(self.writer, identified_by=list(identifying_labels(settings))), settings
 
     def _again(self, root: Entrance, spec: UserSpec, password: Password) -> Outcome:
         try:

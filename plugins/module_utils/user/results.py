@@ -23,6 +23,7 @@ class UserResults:
         checked: when, RFC 3339; empty if the database did not answer.
         created: the user was created now.
         changes: how many statements were run.
+        binding: name of the Secret that tells how to connect; empty if there is none.
     """
 
     reason: str = ""
@@ -35,6 +36,7 @@ class UserResults:
     checked: str = ""
     created: bool = False
     changes: int = 0
+    binding: str = ""
 
     def as_variable(self) -> dict[str, Any]:
         """Return them as a variable of Ansible."""

@@ -25,6 +25,7 @@ Json = dict[str, Any]
 
 RESULTS: Final = "results"
 """Where the result of the action is among what was observed."""
+_KEPT: Final = ("secretRef", "secretVersion", "granted", "lastChecked", "binding")
 _PAUSED: Final = "an annotation pauses this resource"
 _SOON_SECONDS: Final = 15.0
 _MISSING_SECONDS: Final = 30.0
@@ -86,9 +87,7 @@ def _names(resource: Resource) -> Json:
 
 def _facts(before: Mapping[str, Any], results: UserResults | None) -> Json:
     """Return what is known of the database: as before, where it was not asked or did not answer."""
-    kept = {
-        key: before.get(key) for key in ("secretRef", "secretVersion", "granted", "lastChecked")
-    }
+    kept = {key: before.get(key) for key in _KEPT}
     if results is None:
         return kept
     kept["secretRef"] = {"name": results.secret}
@@ -99,6 +98,7 @@ def _facts(before: Mapping[str, Any], results: UserResults | None) -> Json:
         "secretVersion": results.version,
         "granted": list(results.granted),
         "lastChecked": results.checked,
+        "binding": {"name": results.binding} if results.binding else None,
     }
 
 
@@ -124,10 +124,11 @@ def _conditions(
 
 
 def _answered(results: UserResults, generation: int) -> list[Condition]:
-    missing = UserReason.DATABASE_MISSING if results.missing else UserReason.APPLIED
+    reason = UserReason(results.reason or UserReason.APPLIED)
+    is_synced = reason is UserReason.APPLIED
     return [
         condition(ConditionType.READY, True, UserReason.LOGIN_ACCEPTED, "", generation),
-        condition(ConditionType.SYNCED, not results.missing, missing, results.message, generation),
+        condition(ConditionType.SYNCED, is_synced, reason, results.message, generation),
     ]
 
 
