@@ -14,13 +14,19 @@ from .canary import is_canary
 from .conditions import READY_RULES, count
 
 
-def entrance(children: Sequence[Manifest]) -> str:
-    """Return the Service behind which SQL is answered: the proxy's, else the first CN group's."""
+def entrance_part(children: Sequence[Manifest]) -> Manifest | None:
+    """Return which component takes connections: the proxies, else the first CN group, if any."""
     for kind in (names.PROXY_SET, names.CN_SET):
         for child in children:
             if child["kind"] == kind:
-                return names.base_name(kind, child["metadata"]["name"])
-    return ""
+                return child
+    return None
+
+
+def entrance(children: Sequence[Manifest]) -> str:
+    """Return the Service behind which SQL is answered; empty if no component takes connections."""
+    part = entrance_part(children)
+    return "" if part is None else names.base_name(part["kind"], part["metadata"]["name"])
 
 
 def answers(resource: Resource, observed: Mapping[str, Any]) -> bool:

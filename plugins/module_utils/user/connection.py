@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
-from ..api import names
 from ..api.fields import as_table
 from ..api.types import Manifest, Resource
 from ..cluster.connection import Target, target_of
-
-_ENTRANCES: Final = (names.PROXY_SET, names.CN_SET)
-"""Kinds that take connections, the one before the others first."""
+from ..cluster.entrances import entrance_part
 
 
 def secret_name(resource: Resource) -> str:
@@ -32,14 +28,16 @@ def recorded(resource: Resource) -> str:
 
 
 def entrance_of(resource: Resource, children: Sequence[Manifest]) -> Target:
-    """Return where the user connects: to the proxies or, without any, the first group.
+    """Return where the user connects.
 
     Args:
         resource: the DatabaseUser.
         children: those of its cluster, of which one takes connections.
     """
-    found = [child for kind in _ENTRANCES for child in children if child["kind"] == kind]
-    return target_of(found[0], secret_name(resource), "")
+    part = entrance_part(children)
+    if part is None:
+        raise AssertionError("only a cluster with an entrance is asked")
+    return target_of(part, secret_name(resource), "")
 
 
 def as_cluster(resource: Resource, cluster: str) -> Resource:

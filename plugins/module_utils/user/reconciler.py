@@ -11,7 +11,7 @@ from ..api.timestamps import timestamp_now, unix_time
 from ..api.types import Resource
 from ..clients.kubernetes.applying import Writer
 from ..clients.sql import Entrance, LoginRefused, SqlError, accepts, converse
-from ..cluster.connection import Connection, identifying_labels
+from ..cluster.connection import Connection, Target, identifying_labels
 from ..cluster.connection_writer import is_written, write, write_one
 from ..cluster.logins import entrance, find_secret, root_login
 from ..cluster.passwords import broken_rule, login_problem, random_password
@@ -118,24 +118,26 @@ class Reconciler:
         """Return whether applications can read how to connect, as far as that is asked for."""
         if not connection.is_asked(self.resource):
             return not connection.recorded(self.resource)
-        target = connection.entrance_of(self.resource, render_matrixonecluster(self.cluster))
-        return is_written(*self._teller(spec), target, login)
+        return is_written(*self._teller(spec), self._target(), login)
 
     def _told(self, spec: UserSpec, login: Login, done: UserResults) -> UserResults:
         """Tell applications how to connect as the user, who can log in; or take that back."""
         writer, settings = self._teller(spec)
         if not connection.is_asked(self.resource):
-            obsolete = [name for name in [connection.recorded(self.resource)] if name]
-            found = list(write(writer, settings, Connection(obsolete=obsolete)))
+            name = connection.recorded(self.resource)
+            found = list(write(writer, settings, Connection(obsolete=[name] if name else [])))
         else:
-            target = connection.entrance_of(self.resource, render_matrixonecluster(self.cluster))
-            found = [write_one(writer, settings, target, login)]
+            found = [write_one(writer, settings, self._target(), login)]
         binding = next((one.name for one in found if one.exists), "")
         problem = "; ".join(one.problem for one in found if one.problem)
         if not problem or done.reason:
             return replace(done, binding=binding)
         reason = UserReason.CONNECTION_SECRET_NOT_APPLIED.value
         return replace(done, binding=binding, reason=reason, message=problem)
+
+    def _target(self) -> Target:
+        """Return where the Secret for applications leads to."""
+        return connection.entrance_of(self.resource, render_matrixonecluster(self.cluster))
 
     def _teller(self, spec: UserSpec) -> tuple[Writer, Resource]:
         """Return what writes the Secret for applications, and what that is made from."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..api import digests as digest
+from ..api.jobs import end_of
 from ..api.pods import is_ready
 from ..api.timestamps import unix_time
 from ..api.types import Manifest
@@ -25,6 +26,7 @@ Pod = Mapping[str, Any]
 LABEL: Final = "matrixorigin.io/image-pull"
 """Label of the Job and its Pod; its value is the name of the StatefulSet."""
 _DEADLINE_SECONDS: Final = 900
+_LATE: Final = f"not done within {_DEADLINE_SECONDS // 60} minutes"
 _KEPT_SECONDS: Final = 60
 _NO_POD_SECONDS: Final = 20.0
 """How long a Job may have no Pod before that is known to stay so, as under a quota."""
@@ -169,11 +171,10 @@ def pull_state_of(job: Json, pods: Sequence[Pod], now: float) -> PullState:
         pods: its Pods.
         now: the present, Unix time.
     """
-    ended = _ended(job)
-    if ended.get("reason") == "DeadlineExceeded":
-        return PullState(fault=f"not done within {_DEADLINE_SECONDS // 60} minutes")
-    if ended:
-        return PullState(is_over=True)
+    ended = end_of(job)
+    if ended is not None:
+        is_late = ended.get("reason") == "DeadlineExceeded"
+        return PullState(fault=_LATE) if is_late else PullState(is_over=True)
     if not pods:
         age = now - unix_time(job["metadata"].get("creationTimestamp"))
         return PullState(is_over=age > _NO_POD_SECONDS)
@@ -182,14 +183,6 @@ def pull_state_of(job: Json, pods: Sequence[Pod], now: float) -> PullState:
         return PullState(fault=why(pod))
     is_failed = (pod.get("status") or {}).get("phase") == "Failed"
     return PullState(is_over=is_failed or _has_images(pod))
-
-
-def _ended(job: Json) -> Json:
-    """Return the condition of a Job that says that it has ended; empty while it has not."""
-    for entry in (job.get("status") or {}).get("conditions") or ():
-        if entry.get("type") in ("Complete", "Failed") and entry.get("status") == "True":
-            return entry  # type: ignore[no-any-return]
-    return {}
 
 
 def _has_images(pod: Pod) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from ...api.jobs import end_of
 from ...api.timestamps import unix_time
 from ...reporting import pods as pod_states
 from ...reporting.pod_problems import ANY_POD, PodProblems
@@ -75,7 +76,7 @@ def task_state_of(observed: TaskObserved, now: str) -> TaskState:
         return TaskState(State.ABSENT)
     if result is not None and _is_stale(result, job):
         result = None
-    ended = _ended(job)
+    ended = end_of(job)
     if ended is not None:
         return _of_ended(ended, result, observed.pods, now, observed.problems)
     if result is not None and result.phase is tasks.Phase.FAILED:
@@ -85,7 +86,7 @@ def task_state_of(observed: TaskObserved, now: str) -> TaskState:
 
 def has_ended(job: Json) -> bool:
     """Return whether a Job starts no Pod any more."""
-    return _ended(job) is not None
+    return end_of(job) is not None
 
 
 def result_of(result_map: Json | None) -> Result | None:
@@ -121,14 +122,6 @@ def _retrying(result: Result) -> TaskState:
     reason = result.reason or BackupReason.RETRYING
     message = f"{result.message or 'the attempt failed'}; it is tried again"
     return TaskState(State.RUNNING, reason.value, message, result)
-
-
-def _ended(job: Json) -> Json | None:
-    """Return the condition of a Job that says that it has ended; None while it has not."""
-    for entry in (job.get("status") or {}).get("conditions") or []:
-        if entry.get("type") in ("Complete", "Failed") and entry.get("status") == "True":
-            return entry  # type: ignore[no-any-return]
-    return None
 
 
 def _of_ended(
