@@ -64,6 +64,7 @@ _CHANGES: Mapping[str, Mapping[str, Json]] = {
         "roll": {"spec": {"template": {"image": "matrixorigin/matrixone:2.0.2"}}},
     },
     "CNClaimSet": {"out": {"spec": {"replicas": 4}}, "in": {"spec": {"replicas": 1}}},
+    "Database": {"drop": {"spec": {"deletionPolicy": "Delete"}}},
     "DatabaseUser": {"drop": {"spec": {"deletionPolicy": "Delete"}}},
     "BucketClaim": {"delete-data": {"spec": {"s3": {"s3RetentionPolicy": "Delete"}}}},
 }

@@ -235,6 +235,7 @@ def scenes() -> Mapping[str, Scene]:
         "MatrixOneCluster": Scene(cluster, (_secret("minio"), *_certificates()), whole),
         "MatrixoneCluster": Scene(r.early(), (), frozenset({"MatrixoneCluster"})),
         # It waits for its cluster: no database answers here.
+        "Database": Scene(_example("database.yaml"), (), frozenset({"Database"})),
         "DatabaseUser": Scene(_example("database-user.yaml"), (), frozenset({"DatabaseUser"})),
     }
 

@@ -188,7 +188,7 @@ _LISTED = (
 _OURS = (
     "logset", "dnset", "cnset", "proxyset", "webui", "bucketclaim", "mo", "backupjob",
     "backupschedule", "backup", "restorejob", "cnpool", "cnclaim", "cnclaimset",
-    "databaseuser", EARLY,
+    "database", "databaseuser", EARLY,
 )  # fmt: skip
 
 
@@ -391,6 +391,12 @@ def lives() -> Mapping[str, Life]:
                 "grow": {"spec": {"dataVolumeCap": "20Gi"}},
             },
             {"MatrixoneCluster"},
+        ),
+        "Database": _collection(
+            scenes()["Database"].subject,
+            {"drop": {"spec": {"deletionPolicy": "Delete"}}},
+            {"Database"},
+            (),
         ),
         "DatabaseUser": _collection(
             scenes()["DatabaseUser"].subject,

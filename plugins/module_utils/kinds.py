@@ -23,6 +23,7 @@ from .bucket.kind import BUCKET_CLAIM
 from .cluster.children import render_with_children
 from .cluster.kind import CLUSTER
 from .cluster.parts import PARTS
+from .database.kind import DATABASE
 from .early.kind import EARLY
 from .early.rendering import render_early
 from .pool.claim_kind import CN_CLAIM
@@ -42,6 +43,7 @@ KINDS: Final[dict[str, Kind[Any]]] = {
     names.RESTORE_JOB: RESTORE_JOB,
     names.BACKUP: BACKUP,
     names.BUCKET_CLAIM: BUCKET_CLAIM,
+    names.DATABASE: DATABASE,
     names.DATABASE_USER: DATABASE_USER,
     names.CN_POOL: CN_POOL,
     names.CN_CLAIM: CN_CLAIM,

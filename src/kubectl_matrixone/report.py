@@ -23,6 +23,7 @@ from .terminal import Style
 _OWN: Final = (
     *("matrixoneclusters", "logsets", "dnsets", "cnsets", "proxysets", "webuis", "bucketclaims"),
     *("backupjobs", "backupschedules", "restorejobs", "cnpools", "cnclaims", "cnclaimsets"),
+    "databases",
     "databaseusers",
 )
 _OF_KUBERNETES: Final = (

@@ -29,6 +29,7 @@ PLURALS = {
     "CNPool": "cnpools",
     "CNClaim": "cnclaims",
     "CNClaimSet": "cnclaimsets",
+    "Database": "databases",
     "DatabaseUser": "databaseusers",
 }
 CLUSTER_SCOPED = {"Backup"}
@@ -77,6 +78,7 @@ _MINIMAL: dict[str, Json] = {
         }
     },
     "BucketClaim": {"spec": {"s3": S3}},
+    "Database": {"spec": {"clusterRef": {"name": "mo"}}},
     "DatabaseUser": {"spec": {"clusterRef": {"name": "mo"}}},
     "CNPool": {
         "spec": {

@@ -28,6 +28,7 @@ SHORT_NAMES = {
     "CNPool": "mopool",
     "CNClaim": "moclaim",
     "CNClaimSet": "moclaimset",
+    "Database": "modb",
     "DatabaseUser": "mouser",
 }
 

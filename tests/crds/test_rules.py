@@ -514,6 +514,15 @@ REFUSED_USERS: list[tuple[str, dict[str, Any], str]] = [
     (USER, granting("mo_catalog.mo_user", "Update"), "in a database of MatrixOne, only Select"),
 ]
 
+DATABASE = "Database"
+REFUSED_DATABASES: list[tuple[str, dict[str, Any], str]] = [
+    (DATABASE, {"metadata.name": "mysql"}, NAME_NEEDED),
+    (DATABASE, {"metadata.name": "a" * 64}, "must not have more than 63 characters"),
+    (DATABASE, {"spec.name": "Shop"}, "spec.name in body should match"),
+    (DATABASE, {"spec.name": "mo_catalog"}, "name must not be that of a database of MatrixOne"),
+    (DATABASE, {"spec.deletionPolicy": "Drop"}, 'Unsupported value: "Drop"'),
+]
+
 REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
     (POOL, {"metadata.name": "a" * 42}, "must not have more than 41 characters"),
     (POOL, {"spec.template.image": None}, "the template must name an image"),
@@ -577,7 +586,7 @@ REFUSED_POOLS: list[tuple[str, dict[str, Any], str]] = [
     (CLAIM_SET, requiring("zone", "Exists"), UNMATCHED),
     (CLAIM_SET, {"spec.template.spec.podName": "a"}, "cannot be set for the claims of a set"),
 ]
-REFUSED_ON_CREATE += [*REFUSED_USERS, *REFUSED_POOLS]
+REFUSED_ON_CREATE += [*REFUSED_USERS, *REFUSED_DATABASES, *REFUSED_POOLS]
 
 ACCEPTED_ON_CREATE: list[tuple[str, dict[str, Any]]] = [
     *(("LogSet", {f"{STORAGE}.s3.path": path}) for path in ("/b/x/", "b", "b.c_d/(1)!'*@/é")),

@@ -23,7 +23,7 @@ IMAGE = "registry.example.com/team/operator:1.2"
 KINDS = {
     *("MatrixOneCluster", "LogSet", "DNSet", "CNSet", "ProxySet", "WebUI", "MatrixoneCluster"),
     *("BackupJob", "RestoreJob", "Backup", "BackupSchedule"),
-    *("CNPool", "CNClaim", "CNClaimSet", "BucketClaim", "DatabaseUser"),
+    *("CNPool", "CNClaim", "CNClaimSet", "BucketClaim", "Database", "DatabaseUser"),
 }
 
 

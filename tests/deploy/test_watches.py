@@ -171,6 +171,25 @@ EXPECTED = [
         **UNSHOWN,
     ),
     replace(
+        watch("database", "Database"),
+        reconcile_period=600,
+        precheck="",
+        finalizer=Finalizer(
+            name="matrixorigin.io/database",
+            vars={"database_state": "absent"},
+            run_timeout=900,
+        ),
+        condition_metrics=("Ready", "Synced"),
+        references=(
+            Reference(
+                KindName(CORE, "v1alpha1", "MatrixOneCluster"),
+                "spec.clusterRef.name",
+                "",
+                conditions=("Ready",),
+            ),
+        ),
+    ),
+    replace(
         watch("databaseuser", "DatabaseUser"),
         reconcile_period=600,
         precheck="",
@@ -228,7 +247,7 @@ def test_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         3600,
         3600,
         36_000,
-        *[420] * 6,
+        *[420] * 7,
         9,
     ]
     assert {one.ignored_namespaces for one in found} == {frozenset({"one", "two"})}

@@ -4,6 +4,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -12,12 +13,19 @@ import pytest
 
 from testbed.bed import KubectlError, TestBed
 from tests.e2e.clusters import Cluster, operated, tiny_cluster
+from tests.e2e.database_objects import (
+    Rows,
+    apply_one,
+    as_root,
+    await_condition_of,
+    look_again_at,
+    status_of,
+)
 from tests.support.waiting import eventually, unchanged
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario, pytest.mark.timeout(1500)]
 
 Json = dict[str, Any]
-Rows = tuple[tuple[Any, ...], ...]
 READER = "matrixorigin_user_reader"
 
 
@@ -35,14 +43,6 @@ def cluster(real_testbed: TestBed, tmp_path_factory: pytest.TempPathFactory) -> 
         yield made
 
 
-def as_root(cluster: Cluster, *statements: str) -> Rows:
-    """Run statements as root; return the rows of the last one."""
-    with cluster.connect() as session, session.cursor() as cursor:
-        for one in statements:
-            cursor.execute(one)
-        return tuple(cursor.fetchall())
-
-
 def log_in(cluster: Cluster, user: str, password: str, *statements: str) -> Rows:
     """Run statements as a user; return the rows of the last one."""
     entrance = {**cluster.entrance, "user": user, "password": password}
@@ -55,37 +55,13 @@ def log_in(cluster: Cluster, user: str, password: str, *statements: str) -> Rows
 
 def apply(cluster: Cluster, resource: str, *privileges: tuple[str, list[str]], **spec: Any) -> None:
     """Apply a DatabaseUser of the cluster."""
-    manifest = {
-        "apiVersion": "core.matrixorigin.io/v1alpha1",
-        "kind": "DatabaseUser",
-        "metadata": {"name": resource},
-        "spec": {
-            "clusterRef": {"name": "mo"},
-            "privileges": [{"target": at, "grant": grant} for at, grant in privileges],
-            **spec,
-        },
-    }
-    cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+    listed = [{"target": at, "grant": grant} for at, grant in privileges]
+    apply_one("DatabaseUser", cluster, resource, privileges=listed, **spec)
 
 
-def status(cluster: Cluster, name: str) -> Json:
-    return dict(cluster.get("databaseuser", name).get("status") or {})
-
-
-def await_condition(cluster: Cluster, name: str, kind: str, value: str, reason: str) -> Json:
-    """Wait until a condition of the present generation has a value and a reason."""
-
-    def reached() -> Json | None:
-        found = cluster.condition("databaseuser", name, kind)
-        wanted = cluster.get("databaseuser", name)["metadata"]["generation"]
-        is_so = (found.get("status"), found.get("reason")) == (value, reason)
-        return found if is_so and found.get("observedGeneration") == wanted else None
-
-    return dict(
-        eventually(
-            reached, 180, f"{kind}={value} of {name}", otherwise=lambda: status(cluster, name)
-        )
-    )
+status = partial(status_of, "databaseuser")
+await_condition = partial(await_condition_of, "databaseuser")
+look_again = partial(look_again_at, "databaseuser")
 
 
 def password_in(cluster: Cluster, secret: str) -> str:
@@ -97,15 +73,6 @@ def give(cluster: Cluster, secret: str, password: str) -> None:
     data = {"password": base64.b64encode(password.encode()).decode()}
     manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret}, "data": data}
     cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
-
-
-def look_again(cluster: Cluster, name: str) -> None:
-    """Make a pass compare the privileges, as one does every ten minutes."""
-    old = {"status": {"lastChecked": "2026-01-01T00:00:00Z"}}
-    patch = ("patch", "databaseuser", name, "--type=merge", "-p", json.dumps(old))
-    cluster.kubectl(*patch, "--subresource=status")
-    cluster.kubectl("annotate", "--overwrite", "databaseuser", name, "look=again")
-    cluster.kubectl("annotate", "databaseuser", name, "look-")
 
 
 def test_a_user_may_do_what_is_listed_and_nothing_else(cluster: Cluster) -> None:

@@ -8,9 +8,11 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timesta
     timestamp,
     unix_time,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.database_objects.planning import (
+    ObjectPlan,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.reporting.report import Report
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.kind import DATABASE_USER
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.planning import UserPlan
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.results import UserResults
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.status import (
     report_on_user,
@@ -44,7 +46,7 @@ def at(resource: Json, second: int) -> Json:
     return {**resource, "metadata": metadata}
 
 
-def plan(resource: Json, *others: Json, cluster: Json | None) -> UserPlan:
+def plan(resource: Json, *others: Json, cluster: Json | None) -> ObjectPlan:
     return DATABASE_USER.plan(resource, {"cluster": cluster, "others": [resource, *others]})
 
 
@@ -165,7 +167,7 @@ FAILURES = {
 }
 
 
-def report(resource: Json, decided: UserPlan, results: UserResults | None = None) -> Report:
+def report(resource: Json, decided: ObjectPlan, results: UserResults | None = None) -> Report:
     observed = {"results": results.as_variable() if results else {}}
     return DATABASE_USER.reporter.report(PassEnd(resource, decided, observed))
 
@@ -177,7 +179,7 @@ def conditions(status: Any) -> dict[str, tuple[str, str]]:
 def applied() -> Json:
     """Return a user whose privileges were granted before."""
     resource = user()
-    resource["status"] = report(resource, UserPlan(entrance="mo-proxy"), DONE).status
+    resource["status"] = report(resource, ObjectPlan(entrance="mo-proxy"), DONE).status
     return resource
 
 
@@ -197,7 +199,7 @@ def test_a_database_that_is_missing_leaves_the_login():
         reason="DatabaseMissing", message="waiting for later.*", secret="shop-user",
         version="7", missing=["later.*"], checked="2026-11-22T18:00:20Z",
     )  # fmt: skip
-    told = report(user(), UserPlan(entrance="mo-proxy"), found)
+    told = report(user(), ObjectPlan(entrance="mo-proxy"), found)
     assert conditions(told.status) == {
         "Ready": ("True", "LoginAccepted"),
         "Synced": ("False", "DatabaseMissing"),
@@ -208,7 +210,7 @@ def test_a_database_that_is_missing_leaves_the_login():
 @pytest.mark.parametrize(("reason", "ready"), FAILURES.items(), ids=FAILURES)
 def test_what_went_wrong_is_said_and_what_is_known_is_kept(reason: str, ready: str) -> None:
     failed = UserResults(reason=reason, message="why", secret="shop-user")
-    told = report(applied(), UserPlan(entrance="mo-proxy"), failed)
+    told = report(applied(), ObjectPlan(entrance="mo-proxy"), failed)
     assert conditions(told.status)["Ready"] == (ready, reason)
     assert told.status["granted"] == ["shop.*: Select"]
     assert told.status["secretVersion"] == "7"
@@ -230,7 +232,7 @@ def test_a_database_that_refuses_for_long_is_asked_less_often(
 ) -> None:
     """A change of the spec, which may be the remedy, begins anew."""
     results = UserResults(reason=reason, message="why", secret="shop-user")
-    decided = UserPlan(entrance="mo-proxy")
+    decided = ObjectPlan(entrance="mo-proxy")
     resource = user()
     resource["metadata"]["generation"] = 1
     resource["status"] = dict(report(resource, decided, results).status)
@@ -246,7 +248,7 @@ def test_a_database_that_refuses_for_long_is_asked_less_often(
 
 def test_a_pass_that_asked_nobody_changes_nothing():
     resource = applied()
-    told = report(resource, UserPlan(entrance="mo-proxy"), UserResults(unchanged=True))
+    told = report(resource, ObjectPlan(entrance="mo-proxy"), UserResults(unchanged=True))
     assert told.status == resource["status"]
     assert (told.events, told.requeue) == ([], "")
 
@@ -258,5 +260,5 @@ def test_a_pass_that_asked_nobody_changes_nothing():
 )
 def test_events_tell_what_was_done(created: bool, changes: int, events: list[str]) -> None:
     found = UserResults(secret="s", version="7", checked="t", created=created, changes=changes)
-    told = report(user(), UserPlan(entrance="mo-proxy"), found)
+    told = report(user(), ObjectPlan(entrance="mo-proxy"), found)
     assert [one["reason"] for one in told.events] == events

@@ -25,6 +25,9 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.con
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.connection_writer import (
     Written,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.database_objects import (
+    root_session,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user import reconciler
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.results import UserResults
 
@@ -81,8 +84,8 @@ def server(monkeypatch: pytest.MonkeyPatch, database: Database) -> Iterator[Serv
     made = Server(database)
     monkeypatch.setattr(reconciler, "converse", made.converse)
     monkeypatch.setattr(reconciler, "accepts", made.accepts)
-    monkeypatch.setattr(reconciler, "entrance", lambda *_: Entrance("h", 6001, "root", "r"))
-    monkeypatch.setattr(reconciler, "root_login", lambda *_: None)
+    monkeypatch.setattr(root_session, "entrance", lambda *_: Entrance("h", 6001, "root", "r"))
+    monkeypatch.setattr(root_session, "root_login", lambda *_: None)
     return made
 
 

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import (
     refusals,
@@ -12,7 +13,6 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds impor
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.privileges import (
     LEVELS,
-    SYSTEM,
     Level,
     Place,
     as_sql,
@@ -97,7 +97,7 @@ def test_targets_of_another_form_are_refused(target: str) -> None:
         ("shop.*", "select", "must be one of Select"),
         *(
             (f"{name}.*", "Insert", f"only Select can be granted on {name}")
-            for name in sorted(SYSTEM)
+            for name in sorted(names.SYSTEM_DATABASES)
         ),
         ("mo_catalog.mo_user", "Update", "only Select can be granted on mo_catalog"),
     ],
@@ -108,7 +108,7 @@ def test_privileges_where_they_cannot_be_granted_are_refused(target, word, said)
     assert said in mistake.message
 
 
-@pytest.mark.parametrize("target", [f"{name}.*" for name in sorted(SYSTEM)])
+@pytest.mark.parametrize("target", [f"{name}.*" for name in sorted(names.SYSTEM_DATABASES)])
 def test_databases_of_matrixone_can_be_read(target: str) -> None:
     assert len(spec_of((target, ["Select"])).grants) == 2
 

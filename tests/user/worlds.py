@@ -4,12 +4,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user import conversation
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.conversation import (
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.database_objects.conversation import (
     Conversation,
-    Held,
     Statement,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user import conversation
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.conversation import Held
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.user.privileges import (
     Grant,
     Level,

@@ -344,6 +344,27 @@
 - apiGroups:
     - core.matrixorigin.io
   resources:
+    - databases
+  verbs:
+    - get
+    - list
+    - watch
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - databases/status
+  verbs:
+    - patch
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
+    - databases/finalizers
+  verbs:
+    - update
+- apiGroups:
+    - core.matrixorigin.io
+  resources:
     - databaseusers
   verbs:
     - get
@@ -514,6 +535,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databases
     - databaseusers
     - dnsets
     - logsets
@@ -554,6 +576,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databases
     - databaseusers
     - dnsets
     - logsets
@@ -599,6 +622,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databases
     - databaseusers
     - dnsets
     - logsets
@@ -627,6 +651,7 @@
     - cnclaimsets
     - cnpools
     - cnsets
+    - databases
     - databaseusers
     - dnsets
     - logsets

@@ -34,6 +34,7 @@ CN_CLAIM: Final = "CNClaim"
 CN_CLAIM_SET: Final = "CNClaimSet"
 BUCKET_CLAIM: Final = "BucketClaim"
 DATABASE_USER: Final = "DatabaseUser"
+DATABASE: Final = "Database"
 EARLY: Final = "MatrixoneCluster"
 """The kind of the first operator; it has a group of its own, and another capital letter."""
 EARLY_GROUP: Final = "matrixone.matrixorigin.cn"
@@ -285,6 +286,14 @@ def object_labels(kind: str, owner: str, namespace: str) -> dict[str, str]:
         "app.kubernetes.io/managed-by": MANAGED_BY,
     }
 
+
+SYSTEM_DATABASES: Final = frozenset(
+    {
+        "information_schema", "mo_catalog", "mo_debug", "mo_task", "mysql", "system",
+        "system_metrics",
+    }
+)  # fmt: skip
+"""Databases of MatrixOne itself."""
 
 _LONGEST_ADDITION: Final = {
     LOG_SET: "-log-0123456789",

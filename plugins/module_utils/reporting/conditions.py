@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from .kstatus import with_kstatus
-from .reasons import BackupReason, ConditionType, Phase, PoolReason, Reason, UserReason
+from .reasons import BackupReason, ConditionType, ObjectReason, Phase, PoolReason, Reason
 
 Condition = dict[str, Any]
 """An entry of ``status.conditions``: type, status, observedGeneration, reason, message; the
@@ -22,7 +22,7 @@ _LONGEST_MESSAGE: Final = 8192
 def condition(
     kind: ConditionType,
     holds: bool | None,
-    reason: Reason | BackupReason | PoolReason | UserReason,
+    reason: Reason | BackupReason | PoolReason | ObjectReason,
     message: str,
     generation: int,
 ) -> Condition:

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypedDict
 
 from .kstatus import KSTATUS_TYPES
-from .reasons import ACCEPTED, BackupReason, ConditionType, EarlyReason, Phase, Reason, UserReason
+from .reasons import (
+    ACCEPTED,
+    BackupReason,
+    ConditionType,
+    EarlyReason,
+    ObjectReason,
+    Phase,
+    Reason,
+)
 
 _LONGEST_NOTE = 1024  # bytes that events.k8s.io/v1 takes
 
@@ -57,8 +65,10 @@ _WARNINGS = frozenset(
         BackupReason.JOB_FAILED.value,
         BackupReason.VERIFICATION_FAILED.value,
         BackupReason.VERIFICATION_INCOMPLETE.value,
-        UserReason.USER_EXISTS.value,
-        UserReason.PASSWORD_REFUSED.value,
+        ObjectReason.USER_EXISTS.value,
+        ObjectReason.DATABASE_EXISTS.value,
+        ObjectReason.DATABASE_LOST.value,
+        ObjectReason.PASSWORD_REFUSED.value,
     }
 )
 _STOPPED = frozenset(

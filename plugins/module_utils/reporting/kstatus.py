@@ -13,7 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from .reasons import ACCEPTED, BackupReason, ConditionType, EarlyReason, Reason, UserReason
+from .reasons import (
+    ACCEPTED,
+    BackupReason,
+    ConditionType,
+    EarlyReason,
+    ObjectReason,
+    Reason,
+)
 
 Condition = dict[str, Any]
 
@@ -31,8 +38,10 @@ _NEEDS_A_PERSON: Final = frozenset(
         EarlyReason.VOLUME_NOT_EXPANDABLE.value,
         BackupReason.FAILED.value,
         BackupReason.BROKEN.value,
-        UserReason.USER_EXISTS.value,
-        UserReason.PASSWORD_REFUSED.value,
+        ObjectReason.USER_EXISTS.value,
+        ObjectReason.DATABASE_EXISTS.value,
+        ObjectReason.DATABASE_LOST.value,
+        ObjectReason.PASSWORD_REFUSED.value,
     }
 )
 _BAD: Final = (

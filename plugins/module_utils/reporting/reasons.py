@@ -243,16 +243,19 @@ class PoolReason(StrEnum):
     AS_EXPECTED = "AsExpected"
 
 
-class UserReason(StrEnum):
-    """Reasons of DatabaseUsers."""
+class ObjectReason(StrEnum):
+    """Reasons of DatabaseUsers and Databases."""
 
     # Ready
     LOGIN_ACCEPTED = "LoginAccepted"
+    AVAILABLE = "Available"
     SQL_NOT_ANSWERED = "SQLNotAnswered"
     # Ready and Synced
     INVALID_SPEC = "InvalidSpec"
     NAME_TAKEN = "NameTaken"
     USER_EXISTS = "UserExists"
+    DATABASE_EXISTS = "DatabaseExists"
+    DATABASE_LOST = "DatabaseLost"
     SECRET_MISSING = "SecretMissing"  # noqa: S105 - no secret
     PASSWORD_REFUSED = "PasswordRefused"  # noqa: S105 - no secret
     STATEMENT_REFUSED = "StatementRefused"

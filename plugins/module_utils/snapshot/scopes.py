@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from ..api import names
 from ..api.errors import InvalidSpec
 
 CLUSTER: Final = "cluster"
@@ -23,12 +24,6 @@ SYSTEM_ACCOUNT: Final = "sys"
 
 _OBJECT: Final = re.compile(r"[\w$]{1,64}")
 _RECORD: Final = re.compile(r"[a-z_][a-z0-9_]{0,63}")
-_OF_THE_SYSTEM: Final = frozenset(
-    {
-        "information_schema", "mo_catalog", "mo_debug", "mo_task", "mysql", "system",
-        "system_metrics",
-    }
-)  # fmt: skip
 
 
 def record_name(name: str) -> str:
@@ -82,7 +77,7 @@ class Scope:
             raise InvalidSpec(DATABASE, "must be set, because table is")
         if self.database and not self.account:
             raise InvalidSpec(ACCOUNT, "must be set, because database is")
-        if self.database.lower() in _OF_THE_SYSTEM:
+        if self.database.lower() in names.SYSTEM_DATABASES:
             raise InvalidSpec(DATABASE, "is one of the system, which cannot be restored alone")
 
     @property

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is asked of a database about a user, and what is told it then: one session, no client.
 
-A conversation is a generator: it yields statements, gets the rows of each, and returns what came of
-it. Names in statements were checked and are quoted; values are left to the driver.
+Names in statements were checked and are quoted; values are left to the driver.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
+from ..database_objects.conversation import Conversation, Rows, Statement
 from .privileges import Grant, Level, Place
 from .spec import UserSpec
-
-Statement = tuple[str, tuple[Any, ...]]
-"""As `clients.sql` has it."""
-Rows = Sequence[Sequence[Any]]
-T = TypeVar("T")
-Conversation = Generator[Statement, Rows, T]
 
 _OWN: frozenset[tuple[str, str]] = frozenset(
     {("database ownership", "d"), ("table ownership", "d.t")}

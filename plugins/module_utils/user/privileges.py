@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Self
 
+from ..api import names
 from ..api.errors import InvalidSpec
 
 
@@ -38,13 +39,6 @@ LEVELS: Final = {word: level for level, words in _WORDS.items() for word in word
 """The level of each privilege that a spec can name."""
 CONNECT: Final = "connect"
 """What a role needs before ``use`` and ``show tables`` work."""
-SYSTEM: Final = frozenset(
-    {
-        "information_schema", "mo_catalog", "mo_debug", "mo_task", "mysql", "system",
-        "system_metrics",
-    }
-)  # fmt: skip
-"""Databases of MatrixOne itself."""
 _NAME: Final = re.compile(r"[a-z0-9_$-]{1,64}")
 _EVERYTHING: Final = "*"
 
@@ -144,7 +138,7 @@ def grants_of(field: str, target: str, words: Iterable[str]) -> list[Grant]:
         if level is Level.DATABASE and place.table:
             where = f'"{place.database}.*"'
             raise InvalidSpec(path, f"{word} applies to a database: grant it on {where}")
-        if place.database in SYSTEM and word != "Select":
+        if place.database in names.SYSTEM_DATABASES and word != "Select":
             raise InvalidSpec(path, f"only Select can be granted on {place.database}")
         found.append(Grant(place, level, as_sql(word)))
     return found

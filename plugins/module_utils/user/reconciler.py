@@ -5,37 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
-from ..api.timestamps import timestamp_now, unix_time
+from ..api.timestamps import timestamp_now
 from ..api.types import Resource
 from ..clients.kubernetes.applying import Writer
 from ..clients.sql import Entrance, LoginRefused, SqlError, accepts, converse
 from ..cluster.connection import Connection, Target, identifying_labels
 from ..cluster.connection_writer import is_written, write, write_one
-from ..cluster.logins import entrance, find_secret, root_login
+from ..cluster.logins import find_secret
 from ..cluster.passwords import broken_rule, login_problem, random_password
 from ..cluster.rendering import render_matrixonecluster
 from ..cluster.root_credential import Login, login_of, mistake_in, version_of
-from ..reporting.conditions import holds_now
-from ..reporting.reasons import ConditionType, UserReason
+from ..database_objects.conditions import is_fresh
+from ..database_objects.root_session import Refused, root
+from ..reporting.reasons import ObjectReason
 from . import connection, conversation
 from .conversation import Outcome, Password
 from .privileges import shown
 from .results import UserResults
 from .secret import goes_along, secret, secret_name
 from .spec import UserSpec
-
-_PERIOD: Final = 540.0
-"""Seconds after which privileges are compared again; a little less than ``reconcilePeriod``."""
-
-
-class _Refused(Exception):
-    """The user cannot be brought to what is asked for; the message holds no secret."""
-
-    def __init__(self, reason: UserReason, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +57,7 @@ class Reconciler:
             if self._is_fresh(done.version) and self._is_told(spec, login):
                 return replace(done, unchanged=True)
             return self._told(spec, login, self._kept(spec, login, done))
-        except _Refused as problem:
+        except Refused as problem:
             return replace(done, version="", reason=problem.reason.value, message=str(problem))
 
     def drop(self) -> UserResults:
@@ -83,7 +73,7 @@ class Reconciler:
         except SqlError as error:
             problem = _of_statement(error)
             return replace(done, reason=problem.reason.value, message=str(problem))
-        except _Refused as problem:
+        except Refused as problem:
             return replace(done, reason=problem.reason.value, message=str(problem))
         found = find_secret(self.writer, self.resource, done.secret)
         if dropped and found is not None and goes_along(found, spec):
@@ -105,13 +95,13 @@ class Reconciler:
             password = replace(password, fits=True)
             outcome = self._again(root, spec, password)
         if outcome.taken:
-            raise _Refused(
-                UserReason.USER_EXISTS,
+            raise Refused(
+                ObjectReason.USER_EXISTS,
                 f"user {spec.user} exists and was not created for this resource: set spec.adopt to "
                 "take it over with another password, or choose another spec.name",
             )
         if not password.fits and not self._fits(user):
-            raise _Refused(UserReason.PASSWORD_REFUSED, "the database refuses the new password")
+            raise Refused(ObjectReason.PASSWORD_REFUSED, "the database refuses the new password")
         return _reported(done, outcome)
 
     def _is_told(self, spec: UserSpec, login: Login) -> bool:
@@ -132,7 +122,7 @@ class Reconciler:
         problem = "; ".join(one.problem for one in found if one.problem)
         if not problem or done.reason:
             return replace(done, binding=binding)
-        reason = UserReason.CONNECTION_SECRET_NOT_APPLIED.value
+        reason = ObjectReason.CONNECTION_SECRET_NOT_APPLIED.value
         return replace(done, binding=binding, reason=reason, message=problem)
 
     def _target(self) -> Target:
@@ -154,15 +144,15 @@ class Reconciler:
         """Return the Secret with the password; create it if nobody has named one.
 
         Raises:
-            _Refused: it was named and does not exist.
+            Refused: it was named and does not exist.
         """
         name = secret_name(self.resource, spec)
         live = find_secret(self.writer, self.resource, name)
         if live is not None:
             return live
         if spec.secret:
-            raise _Refused(
-                UserReason.SECRET_MISSING,
+            raise Refused(
+                ObjectReason.SECRET_MISSING,
                 f"Secret {name}, which spec.passwordSecretRef names, does not exist",
             )
         desired = secret(self.resource, spec, random_password())
@@ -170,32 +160,17 @@ class Reconciler:
 
     def _is_fresh(self, version: str) -> bool:
         """Return whether all was as desired a short time ago, and nothing has changed since."""
-        status = self.resource.get("status") or {}
-        if not version or status.get("secretVersion") != version:
-            return False
-        kinds = (ConditionType.READY, ConditionType.SYNCED)
-        if not all(holds_now(self.resource, kind) for kind in kinds):
-            return False
-        age = unix_time(timestamp_now()) - unix_time(status.get("lastChecked"))
-        return 0 <= age < _PERIOD
+        before = (self.resource.get("status") or {}).get("secretVersion")
+        return bool(version) and before == version and is_fresh(self.resource, timestamp_now())
 
     def _root(self) -> Entrance:
-        """Return how root logs in.
-
-        Raises:
-            _Refused: it is not known.
-        """
-        try:
-            login = root_login(self.writer, self.cluster)
-            return entrance(self.writer, self.cluster, self.service, login)
-        except ValueError as error:
-            raise _Refused(UserReason.DEPENDENCY_NOT_READY, str(error)) from None
+        return root(self.writer, self.cluster, self.service)
 
     def _fits(self, user: Entrance) -> bool:
         """Return whether a login succeeds.
 
         Raises:
-            _Refused: the database could not be reached, or lets the user do nothing.
+            Refused: the database could not be reached, or lets the user do nothing.
         """
         try:
             return accepts(user, self.seconds, is_final=login_problem)
@@ -207,35 +182,35 @@ def _password(found: Mapping[str, Any], name: str) -> Login:
     """Return the login in a Secret, of which the password counts.
 
     Raises:
-        _Refused: it has none that can be given to the database.
+        Refused: it has none that can be given to the database.
     """
     try:
         login = login_of(found)
     except ValueError as error:
-        raise _Refused(UserReason.SECRET_MISSING, f"Secret {name}: {error}") from None
+        raise Refused(ObjectReason.SECRET_MISSING, f"Secret {name}: {error}") from None
     mistake = mistake_in(replace(login, user="user"))
     if mistake:
-        raise _Refused(UserReason.SECRET_MISSING, f"Secret {name}: {mistake}")
+        raise Refused(ObjectReason.SECRET_MISSING, f"Secret {name}: {mistake}")
     return login
 
 
-def _of_statement(error: SqlError) -> _Refused:
+def _of_statement(error: SqlError) -> Refused:
     """Return what is reported of a session of root; words may quote a password."""
     if rule := broken_rule(error.words):
-        return _Refused(UserReason.PASSWORD_REFUSED, rule)
+        return Refused(ObjectReason.PASSWORD_REFUSED, rule)
     if isinstance(error, LoginRefused):
-        return _Refused(UserReason.DEPENDENCY_NOT_READY, f"as root, {error}")
+        return Refused(ObjectReason.DEPENDENCY_NOT_READY, f"as root, {error}")
     why = login_problem(error.words)
     text = f"{error}: {why}" if why else str(error)
-    reason = UserReason.STATEMENT_REFUSED if error.refused else UserReason.SQL_NOT_ANSWERED
-    return _Refused(reason, text)
+    reason = ObjectReason.STATEMENT_REFUSED if error.refused else ObjectReason.SQL_NOT_ANSWERED
+    return Refused(reason, text)
 
 
-def _of_login(error: SqlError) -> _Refused:
+def _of_login(error: SqlError) -> Refused:
     why = login_problem(error.words)
     if why:
-        return _Refused(UserReason.PASSWORD_REFUSED, f"a login of the user: {why}")
-    return _Refused(UserReason.SQL_NOT_ANSWERED, f"a login of the user: {error}")
+        return Refused(ObjectReason.PASSWORD_REFUSED, f"a login of the user: {why}")
+    return Refused(ObjectReason.SQL_NOT_ANSWERED, f"a login of the user: {error}")
 
 
 def _reported(done: UserResults, outcome: Outcome) -> UserResults:
@@ -243,7 +218,7 @@ def _reported(done: UserResults, outcome: Outcome) -> UserResults:
     said = f"waiting for {', '.join(missing)} to exist: nothing can be granted on it before"
     return replace(
         done,
-        reason=UserReason.DATABASE_MISSING.value if missing else "",
+        reason=ObjectReason.DATABASE_MISSING.value if missing else "",
         message=said if missing else "",
         granted=shown(outcome.granted),
         missing=missing,

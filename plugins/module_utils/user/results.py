@@ -13,7 +13,7 @@ class UserResults:
     """What came of asking the database; no field holds a secret.
 
     Attributes:
-        reason: a `UserReason` of what went wrong; empty if nothing did.
+        reason: a `ObjectReason` of what went wrong; empty if nothing did.
         message: the same in a sentence.
         unchanged: the database was not asked: all was so a short time ago, and nothing changed.
         secret: name of the Secret with the password.

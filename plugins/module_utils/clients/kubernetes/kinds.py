@@ -36,6 +36,7 @@ _STABLE: Mapping[str, Mapping[str, tuple[str, bool]]] = {
         "CNPool": ("cnpools", True),
         "CNSet": ("cnsets", True),
         "DNSet": ("dnsets", True),
+        "Database": ("databases", True),
         "DatabaseUser": ("databaseusers", True),
         "LogSet": ("logsets", True),
         "MatrixOneCluster": ("matrixoneclusters", True),

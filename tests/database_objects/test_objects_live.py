@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DatabaseUsers under an operator on an API server. No database answers there.
+"""DatabaseUsers and Databases under an operator on an API server. No database answers there.
 
 What is said to a database, and what comes of it, tests/e2e/test_database_users.py shows.
 """
@@ -27,7 +27,9 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.api, pytest.mark.timeout(600)]
 
 Json = dict[str, Any]
-KIND = "databaseuser"
+KINDS = ("DatabaseUser", "Database")
+
+each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +40,10 @@ def space(installed_testbed: TestBed) -> Iterator[Namespace]:
 
 @pytest.fixture(scope="module", autouse=True)
 def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An operator of users alone: what becomes of clusters, the tests decide."""
+    """An operator of these kinds alone: what becomes of clusters, the tests decide."""
     folder = tmp_path_factory.mktemp("operator")
     watches = yaml.safe_load((ROOT / "watches.yaml").read_text())
-    chosen = [watch for watch in watches if watch["kind"] == "DatabaseUser"]
+    chosen = [watch for watch in watches if watch["kind"] in KINDS]
     (folder / "watches.yaml").write_text(yaml.safe_dump(chosen))
     kubeconfig = account(space.bed, space.name, folder / "kubeconfig", everywhere=True)
     flags = (f"--watches-file={folder}/watches.yaml",)
@@ -50,17 +52,17 @@ def operator(space: Namespace, tmp_path_factory: pytest.TempPathFactory) -> Iter
     assert refusals(log) == []
 
 
-def user(resource: str, **spec: Any) -> Json:
+def one(kind: str, resource: str, **spec: Any) -> Json:
     return {
         "apiVersion": r.API_VERSION,
-        "kind": "DatabaseUser",
+        "kind": kind,
         "metadata": {"name": resource},
         "spec": {"clusterRef": {"name": "mo"}, **spec},
     }
 
 
-def said(space: Namespace, name: str, kind: str) -> tuple[str, str]:
-    found = space.conditions(KIND, name).get(kind) or {}
+def said(space: Namespace, kind: str, name: str, condition: str) -> tuple[str, str]:
+    found = space.conditions(kind, name).get(condition) or {}
     return str(found.get("status")), str(found.get("reason"))
 
 
@@ -69,54 +71,62 @@ def delete(space: Namespace, kind: str, name: str) -> None:
     space.kubectl("delete", kind, name, "--wait=false")
 
 
-def await_said(space: Namespace, name: str, kind: str, wanted: tuple[str, str]) -> None:
+def await_said(
+    space: Namespace, kind: str, name: str, condition: str, wanted: tuple[str, str]
+) -> None:
     eventually(
-        lambda: said(space, name, kind) == wanted,
+        lambda: said(space, kind, name, condition) == wanted,
         60,
-        f"{kind} {wanted} of {name}",
-        otherwise=lambda: space.get(KIND, name),
+        f"{condition} {wanted} of {kind} {name}",
+        otherwise=lambda: space.get(kind, name),
     )
 
 
-def test_a_cluster_is_waited_for_and_no_deletion_is(space: Namespace) -> None:
-    space.apply(user("early"))
-    space.apply(user("dropped", deletionPolicy="Delete"))
+@each_kind
+def test_a_cluster_is_waited_for_and_no_deletion_is(space: Namespace, kind: str) -> None:
+    space.apply(one(kind, "early"))
+    space.apply(one(kind, "dropped", deletionPolicy="Delete"))
     for name in ("early", "dropped"):
-        await_said(space, name, "Ready", ("False", "DependencyNotReady"))
-        delete(space, KIND, name)
-    eventually(lambda: not space.listed(KIND), 60, "end of the users")
+        await_said(space, kind, name, "Ready", ("False", "DependencyNotReady"))
+        delete(space, kind, name)
+    eventually(lambda: not space.listed(kind), 60, f"end of all {kind}")
 
 
-def test_two_resources_of_one_user(space: Namespace) -> None:
-    space.apply(user("one", name="both"))
-    await_said(space, "one", "Ready", ("False", "DependencyNotReady"))
-    created = space.get(KIND, "one")["metadata"]["creationTimestamp"]
+@each_kind
+def test_two_resources_of_one_name(space: Namespace, kind: str) -> None:
+    space.apply(one(kind, "one", name="both"))
+    await_said(space, kind, "one", "Ready", ("False", "DependencyNotReady"))
+    created = space.get(kind, "one")["metadata"]["creationTimestamp"]
     eventually(lambda: timestamp_now() > created, 5, "another second")
-    space.apply(user("two", name="both"))
-    await_said(space, "two", "Synced", ("False", "NameTaken"))
-    delete(space, KIND, "one")
-    await_said(space, "two", "Synced", ("False", "DependencyNotReady"))
-    delete(space, KIND, "two")
+    space.apply(one(kind, "two", name="both"))
+    await_said(space, kind, "two", "Synced", ("False", "NameTaken"))
+    delete(space, kind, "one")
+    await_said(space, kind, "two", "Synced", ("False", "DependencyNotReady"))
+    delete(space, kind, "two")
 
 
 def test_a_database_that_does_not_answer(space: Namespace) -> None:
-    """The Secret is there by then; the user waits, and so does its end, until the cluster goes."""
+    """The Secret is there by then; all wait, and so does their end, until the cluster goes."""
     serving(space)
-    space.apply(user("shop", deletionPolicy="Delete"))
-    await_said(space, "shop", "Ready", ("Unknown", "SQLNotAnswered"))
+    for kind in KINDS:
+        space.apply(one(kind, "shop", deletionPolicy="Delete"))
+    for kind in KINDS:
+        await_said(space, kind, "shop", "Ready", ("Unknown", "SQLNotAnswered"))
     secret = space.get("secret", "shop-user")
     data = {key: base64.b64decode(value).decode() for key, value in secret["data"].items()}
     assert (data["username"], len(data["password"])) == ("shop", 32)
-    assert [one["kind"] for one in secret["metadata"]["ownerReferences"]] == ["DatabaseUser"]
+    assert [owner["kind"] for owner in secret["metadata"]["ownerReferences"]] == ["DatabaseUser"]
 
-    space.apply(user("named", passwordSecretRef={"name": "absent"}))
-    await_said(space, "named", "Ready", ("False", "SecretMissing"))
+    space.apply(one("DatabaseUser", "named", passwordSecretRef={"name": "absent"}))
+    await_said(space, "DatabaseUser", "named", "Ready", ("False", "SecretMissing"))
 
-    delete(space, KIND, "shop")
-    await_said(space, "shop", "Ready", ("False", "Deleting"))
-    assert "cannot be reached" in space.get(KIND, "shop")["status"]["message"]
+    for kind in KINDS:
+        delete(space, kind, "shop")
+        await_said(space, kind, "shop", "Ready", ("False", "Deleting"))
+        assert "cannot be reached" in space.get(kind, "shop")["status"]["message"]
     delete(space, "mo", "mo")
-    eventually(lambda: not space.get(KIND, "shop"), 90, "end of the user")
+    for kind in KINDS:
+        eventually(lambda kind=kind: not space.get(kind, "shop"), 90, f"end of {kind} shop")
 
 
 def serving(space: Namespace) -> None:
@@ -147,9 +157,10 @@ CHANGES = {
 }
 
 
+@each_kind
 @pytest.mark.parametrize("spec", CHANGES.values(), ids=CHANGES)
-def test_what_cannot_be_changed(space: Namespace, spec: Json) -> None:
-    space.apply(user("fixed"))
+def test_what_cannot_be_changed(space: Namespace, kind: str, spec: Json) -> None:
+    space.apply(one(kind, "fixed"))
     change = json.dumps({"spec": spec})
     with pytest.raises(KubectlError, match="cannot be changed"):
-        space.kubectl("patch", KIND, "fixed", "--type=merge", "-p", change)
+        space.kubectl("patch", kind, "fixed", "--type=merge", "-p", change)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The spec of a Database, read once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from ..admission.shapes import Mistake
+from ..api import names
+from ..api.errors import InvalidSpec
+from ..api.fields import Fields
+from ..api.types import Resource
+
+DELETE: Final = "Delete"
+RETAIN: Final = "Retain"
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSpec:
+    """What a Database asks for.
+
+    Attributes:
+        cluster: name of the MatrixOneCluster, in its namespace.
+        database: name of the database.
+        adopts: whether a database of this name that somebody else has created is taken over.
+        deletes: whether the database is dropped with the resource.
+    """
+
+    cluster: str
+    database: str
+    adopts: bool
+    deletes: bool
+
+    @classmethod
+    def of(cls, resource: Resource) -> DatabaseSpec:
+        """Read a Database.
+
+        Raises:
+            InvalidSpec: a field cannot be used.
+        """
+        spec = Fields("", resource).table("spec")
+        return cls(
+            cluster=spec.table("clusterRef").required_text("name"),
+            database=database_of(resource),
+            adopts=spec.flag("adopt"),
+            deletes=spec.choice("deletionPolicy", (RETAIN, DELETE), RETAIN) == DELETE,
+        )
+
+
+def database_of(resource: Resource) -> str:
+    """Return the name of the database: ``spec.name``, else that of the resource.
+
+    Raises:
+        InvalidSpec: it cannot be used.
+    """
+    spec = Fields("", resource).table("spec")
+    name = spec.text("name") or str(resource["metadata"]["name"])
+    field = spec.at("name")
+    if not _NAME.fullmatch(name):
+        raise InvalidSpec(
+            field,
+            "must be 1 to 63 lower-case letters, digits, _ and -, and begin with a letter; it is "
+            "the name of the resource if it is not set",
+        )
+    if name in names.SYSTEM_DATABASES:
+        raise InvalidSpec(field, f"{name} is a database of MatrixOne")
+    return name
+
+
+def database_mistakes(resource: Resource) -> Iterator[Mistake]:
+    """Yield the first thing that is wrong with a Database, beyond its schema."""
+    try:
+        DatabaseSpec.of(resource)
+    except InvalidSpec as error:
+        yield Mistake(error.field_path, error.message)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is reported of a Database: the status, Events, and when to check again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ..api.errors import InvalidSpec
+from ..api.types import Resource
+from ..database_objects.conditions import both, failed, next_try, unasked
+from ..database_objects.planning import ObjectPlan
+from ..reporting.conditions import condition, paused, phase, summary
+from ..reporting.events import Occurrence, occurrence
+from ..reporting.kstatus import Condition
+from ..reporting.reasons import ConditionType, ObjectReason
+from ..reporting.report import Report, is_ready_and_synced, unobserved
+from ..workload.kind import PassEnd
+from .results import DatabaseResults
+from .spec import DatabaseSpec
+
+Json = dict[str, Any]
+
+RESULTS: Final = "results"
+"""Where the result of the action is among what was observed."""
+_SOON_SECONDS: Final = 15.0
+_LATER_SECONDS: Final = 60.0
+_SAID_ONCE: Final = frozenset({ObjectReason.DATABASE_EXISTS, ObjectReason.DATABASE_LOST})
+"""Reasons that a person has to do something about."""
+
+
+def report_on_database(end: PassEnd[ObjectPlan], now: str) -> Report:
+    """Report what a pass came to.
+
+    Args:
+        end: what it came to.
+        now: the present, RFC 3339.
+    """
+    resource, plan = end.resource, end.plan
+    if end.failure:
+        return unobserved(resource, end.failure)
+    results = DatabaseResults.read(end.observed.get(RESULTS) or {})
+    before = dict(resource.get("status") or {})
+    if results is not None and results.unchanged:
+        return Report(before, [], True, "", "")
+    status = _status(resource, plan, results, before)
+    requeue = plan.requeue or _requeue(resource, results, now)
+    ready = is_ready_and_synced(status)
+    return Report(status, _events(resource, results), ready, str(status["message"]), requeue)
+
+
+def _status(
+    resource: Resource,
+    plan: ObjectPlan,
+    results: DatabaseResults | None,
+    before: Mapping[str, Any],
+) -> Json:
+    generation = int(resource["metadata"].get("generation") or 0)
+    conditions = [
+        *_conditions(resource, plan, results, generation),
+        *paused(resource, plan.paused, generation),
+    ]
+    answered = results is not None and results.checked
+    status = {
+        "database": _name(resource),
+        "id": (results and results.number) or before.get("id"),
+        "lastChecked": results.checked if results and answered else before.get("lastChecked"),
+        "conditions": conditions,
+        "observedGeneration": generation,
+        "phase": phase(conditions).value,
+        "message": summary(conditions),
+    }
+    return {key: value for key, value in status.items() if value is not None}
+
+
+def _name(resource: Resource) -> str | None:
+    try:
+        return DatabaseSpec.of(resource).database
+    except InvalidSpec:
+        return None
+
+
+def _conditions(
+    resource: Resource, plan: ObjectPlan, results: DatabaseResults | None, generation: int
+) -> list[Condition]:
+    if resource["metadata"].get("deletionTimestamp"):
+        said = (results.message if results else "") or plan.waiting_for or "the database is dropped"
+        return both(False, ObjectReason.DELETING, said, generation)
+    if plan.reason or results is None:
+        return unasked(resource, plan, generation)
+    if results.reason:
+        return failed(resource, ObjectReason(results.reason), results.message, generation)
+    return [
+        condition(ConditionType.READY, True, ObjectReason.AVAILABLE, "", generation),
+        condition(ConditionType.SYNCED, True, ObjectReason.APPLIED, "", generation),
+    ]
+
+
+def _requeue(resource: Resource, results: DatabaseResults | None, now: str) -> str:
+    if results is None or not results.reason:
+        return ""
+    first = _LATER_SECONDS if results.reason in _SAID_ONCE else _SOON_SECONDS
+    return next_try(resource, now, first)
+
+
+def _events(resource: Resource, results: DatabaseResults | None) -> list[Occurrence]:
+    if results is None:
+        return []
+    name = _name(resource)
+    if results.created:
+        return [occurrence("DatabaseCreated", f"created database {name}", action="Create")]
+    if results.dropped:
+        note = f"dropped database {name}, as deletionPolicy asks for"
+        return [occurrence("DatabaseDropped", note, action="Delete")]
+    if results.spared:
+        note = f"database {name} is another one than that of this resource and was not dropped"
+        return [occurrence("DatabaseKept", note, action="Delete")]
+    return []
