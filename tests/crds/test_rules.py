@@ -491,7 +491,7 @@ def requiring(key: str, operator: str, *values: str) -> dict[str, Any]:
     return selecting(matchExpressions=[{"key": key, "operator": operator, **listed}])
 
 
-USER, NAME_NEEDED = "DatabaseUser", "so that spec.name must be given"
+USER = "DatabaseUser"
 
 
 def granting(target: str, *grant: str) -> dict[str, Any]:
@@ -500,7 +500,7 @@ def granting(target: str, *grant: str) -> dict[str, Any]:
 
 
 REFUSED_USERS: list[tuple[str, dict[str, Any], str]] = [
-    (USER, {"metadata.name": "root"}, NAME_NEEDED),
+    (USER, {"metadata.name": "root"}, "that of a user or role of MatrixOne, so that spec.name"),
     (USER, {"metadata.name": "a" * 64}, "must not have more than 63 characters"),
     (USER, {"spec.name": "Shop"}, "spec.name in body should match"),
     (USER, {"spec.name": "root"}, "name must not be that of a user or role of MatrixOne"),
@@ -516,7 +516,7 @@ REFUSED_USERS: list[tuple[str, dict[str, Any], str]] = [
 
 DATABASE = "Database"
 REFUSED_DATABASES: list[tuple[str, dict[str, Any], str]] = [
-    (DATABASE, {"metadata.name": "mysql"}, NAME_NEEDED),
+    (DATABASE, {"metadata.name": "mysql"}, "that of a database of MatrixOne, so that spec.name"),
     (DATABASE, {"metadata.name": "a" * 64}, "must not have more than 63 characters"),
     (DATABASE, {"spec.name": "Shop"}, "spec.name in body should match"),
     (DATABASE, {"spec.name": "mo_catalog"}, "name must not be that of a database of MatrixOne"),
@@ -749,6 +749,9 @@ UPDATES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (USER, {}, {"spec.name": "b"}, "spec.name: Forbidden: name cannot be changed"),
     (USER, {"spec.name": "a"}, {"spec.name": None}, "spec.name: Forbidden: name cannot be changed"),
     (USER, {}, {"spec.adopt": True, "spec.deletionPolicy": "Delete"}, ""),
+    (DATABASE, {}, {"spec.clusterRef.name": "other"}, "clusterRef cannot be changed"),
+    (DATABASE, {}, {"spec.name": "b"}, "spec.name: Forbidden: name cannot be changed"),
+    (DATABASE, {}, {"spec.adopt": True, "spec.deletionPolicy": "Delete"}, ""),
     ("LogSet", {}, {"spec.volume.size": "9Gi"}, "size cannot be lowered"),
     ("LogSet", {}, {"spec.volume.size": "10240Mi"}, ""),
     ("LogSet", {}, {"spec.volume.size": "11Gi"}, ""),

@@ -110,6 +110,20 @@ def test_one_that_was_lost_is_no_new_one(catalog: Catalog) -> None:
     assert report.requeue == "0h1m0s"
 
 
+def test_one_that_was_replaced_is_taken_over_on_demand(catalog: Catalog) -> None:
+    """So it is after it was restored from a snapshot."""
+    resource = after(database(), asking(database()).keep())
+    resource["status"]["lastChecked"] = ""
+    before = catalog.number()
+    restored = catalog.create(NAME, "CREATE DATABASE IF NOT EXISTS `shop`")
+    report = passed(resource, asking(resource).keep())
+    assert conditions(report)["Ready"] == ("False", "DatabaseExists")
+    assert f"(number {restored}) than that of this resource" in report.status["message"]
+    assert report.status["id"] == before
+    adopting = {**resource, "spec": {**resource["spec"], "adopt": True}}
+    assert passed(adopting, asking(adopting).keep()).status["id"] == restored
+
+
 def test_one_of_somebody_else(catalog: Catalog) -> None:
     catalog.create(NAME, "create database shop")
     report = passed(database(), asking(database()).keep())
@@ -199,3 +213,16 @@ def test_names_that_no_database_can_have(name: str) -> None:
         "spec.name"
     ]
     assert conditions(passed(database(name=name)))["Synced"] == ("False", "InvalidSpec")
+
+
+@pytest.mark.parametrize(
+    ("spec", "warned"),
+    [({}, []), ({"deletionPolicy": "Delete"}, ["drop"]), ({"name": "Shop"}, [])],
+    ids=["kept", "dropped", "invalid"],
+)
+def test_whoever_deletes_one_is_told_what_goes(spec: Json, warned: list[str]) -> None:
+    told = DATABASE.judge.warns_of_deletion(database(**spec))
+    assert [
+        "drop" for one in told if "database shop is dropped with all its tables" in one
+    ] == warned
+    assert len(told) == len(warned)

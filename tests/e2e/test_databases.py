@@ -81,6 +81,8 @@ def test_one_that_was_lost_comes_back_from_a_snapshot_only(cluster: Cluster) -> 
 
     as_root(cluster, "restore account sys database lost from snapshot before_loss")
     look_again(cluster, "lost")
+    await_condition(cluster, "lost", "Ready", "False", "DatabaseExists")
+    cluster.patch("database", "lost", {"spec": {"adopt": True}})
     await_condition(cluster, "lost", "Ready", "True", "Available")
     assert as_root(cluster, "select * from lost.goods") == ((7,),)
     after = number(cluster, "lost")

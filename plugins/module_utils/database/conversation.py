@@ -5,7 +5,8 @@ The name of the database was checked and is quoted.
 
 MatrixOne keeps the text with which a database was created, comments included, and gives each
 database a number that it never gives again. So a comment tells that a database was created for a
-Database, and for which; the number tells whether it is still the one that was seen before.
+Database, and for which; the number tells whether it is still the one that was seen before. One that
+is restored from a snapshot has another number and no comment (MatrixOne 2.0).
 """
 
 from __future__ import annotations

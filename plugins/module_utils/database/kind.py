@@ -14,7 +14,7 @@ from ..database_objects.planning import ObjectPlan, Subject, plan_object
 from ..reporting.report import Report
 from ..workload.component import Reference
 from ..workload.kind import Judge, Kind, PassEnd, PassStart, Planner, Reporter
-from .spec import DatabaseSpec, database_mistakes, database_of
+from .spec import DatabaseSpec, database_mistakes, database_of, deletion_warnings
 from .status import report_on_database
 
 _DATABASE: Final = Subject(
@@ -46,6 +46,6 @@ DATABASE: Final = Kind(
     plan_type=ObjectPlan,
     planner=Planner(references=_references, plan=_plan),
     reporter=Reporter(report=_report),
-    judge=Judge(mistakes=_mistakes),
+    judge=Judge(mistakes=_mistakes, deletion_warnings=deletion_warnings),
 )
 """A database of a cluster. Nothing in Kubernetes belongs to it."""

@@ -41,8 +41,9 @@ class Reconciler:
         """Create the database unless it is there; what went wrong is in the result."""
         if is_fresh(self.resource, timestamp_now()):
             return DatabaseResults(unchanged=True)
+        known = self._known()
         try:
-            return _kept(self._spec, self._asked(conversation.keep(self._known())))
+            return _kept(known, self._asked(conversation.keep(known)))
         except Refused as problem:
             return DatabaseResults(reason=problem.reason.value, message=str(problem))
 
@@ -56,12 +57,8 @@ class Reconciler:
             checked=timestamp_now(), dropped=outcome.dropped, spared=outcome.taken
         )
 
-    @property
-    def _spec(self) -> DatabaseSpec:
-        return DatabaseSpec.of(self.resource)
-
     def _known(self) -> Known:
-        spec = self._spec
+        spec = DatabaseSpec.of(self.resource)
         return Known(
             name=spec.database,
             uid=str(self.resource["metadata"]["uid"]),
@@ -87,23 +84,30 @@ class Reconciler:
             raise Refused(reason, error.said()) from None
 
 
-def _kept(spec: DatabaseSpec, outcome: Outcome) -> DatabaseResults:
+def _kept(known: Known, outcome: Outcome) -> DatabaseResults:
     """Return what is reported of a database that is to exist.
 
     Raises:
         Refused: it is not the one of the resource, or is not there any more.
     """
+    if outcome.taken and known.number:
+        raise Refused(
+            ObjectReason.DATABASE_EXISTS,
+            f"database {known.name} is another one (number {outcome.number}) than that of this "
+            f"resource (number {known.number}): set spec.adopt to take it over, for example after "
+            "it was restored from a snapshot",
+        )
     if outcome.taken:
         raise Refused(
             ObjectReason.DATABASE_EXISTS,
-            f"database {spec.database} exists and was not created for a Database: set spec.adopt "
-            "to take it over, or choose another spec.name",
+            f"database {known.name} exists and was not created for a Database: set spec.adopt to "
+            "take it over, or choose another spec.name",
         )
     if outcome.lost:
         raise Refused(
             ObjectReason.DATABASE_LOST,
-            f"database {spec.database} was here and is not any more; an empty one is not created "
-            "in its place: restore it from a snapshot or a Backup, or delete this resource and "
-            "apply it again for an empty one",
+            f"database {known.name} was here and is not any more; an empty one is not created in "
+            "its place: restore it from a snapshot or a Backup and set spec.adopt, or delete this "
+            "resource and apply it again for an empty one",
         )
     return DatabaseResults(number=outcome.number, checked=timestamp_now(), created=outcome.created)

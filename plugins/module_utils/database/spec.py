@@ -77,3 +77,16 @@ def database_mistakes(resource: Resource) -> Iterator[Mistake]:
         DatabaseSpec.of(resource)
     except InvalidSpec as error:
         yield Mistake(error.field_path, error.message)
+
+
+def deletion_warnings(resource: Resource) -> Iterator[str]:
+    """Warn of what is lost by the deletion of a Database."""
+    try:
+        spec = DatabaseSpec.of(resource)
+    except InvalidSpec:
+        return
+    if spec.deletes:
+        yield (
+            f"spec.deletionPolicy is Delete: the database {spec.database} is dropped with all its "
+            "tables"
+        )
