@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The alert on a DatabaseUser fires for what somebody has to do, and is silent while it waits."""
+"""Alerts on DatabaseUsers and Databases fire for what somebody has to do, and not while they wait."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.rpc
 
 @pytest.fixture(scope="module")
 def alerts(helm: Helm) -> Alerts:
-    return alerts_of(helm, "MatrixOneUser")
+    return {**alerts_of(helm, "MatrixOneUser"), **alerts_of(helm, "MatrixOneDatabase")}
 
 
 def condition(kind: str, reason: str) -> str:
@@ -48,6 +48,24 @@ def test_users_of_other_kinds_are_not_meant(engine, alerts):
     assert not engine.fires(alerts["MatrixOneUserNotReady"], cluster, series, 70)
 
 
-def test_the_alert_has_a_page_to_follow(alerts):
-    assert list(alerts) == ["MatrixOneUserNotReady"]
+@pytest.mark.parametrize(
+    ("reason", "value", "expected"),
+    [
+        ("Available", 1, False),
+        ("DatabaseLost", 0, True),
+        ("DatabaseExists", 0, True),
+        ("SQLNotAnswered", -1, True),
+        ("DependencyNotReady", 0, False),
+        ("Deleting", 0, False),
+    ],
+)
+def test_a_lost_database_is_told(engine, alerts, reason, value, expected):
+    database = {**OWN, "kind": "Database"}
+    series = {condition("Ready", reason): always(value)}
+    for kind, is_meant in ((database, expected), (OWN, False)):
+        assert engine.fires(alerts["MatrixOneDatabaseNotReady"], kind, series, 70) is is_meant
+
+
+def test_alerts_have_a_page_to_follow(alerts):
+    assert list(alerts) == ["MatrixOneUserNotReady", "MatrixOneDatabaseNotReady"]
     assert without_page(alerts) == []

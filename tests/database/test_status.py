@@ -110,18 +110,31 @@ def test_one_that_was_lost_is_no_new_one(catalog: Catalog) -> None:
     assert report.requeue == "0h1m0s"
 
 
-def test_one_that_was_replaced_is_taken_over_on_demand(catalog: Catalog) -> None:
-    """So it is after it was restored from a snapshot."""
-    resource = after(database(), asking(database()).keep())
+@pytest.mark.parametrize(
+    ("spec", "is_taken"),
+    [
+        ({}, True),
+        ({"deletionPolicy": "Delete"}, False),
+        ({"deletionPolicy": "Delete", "adopt": True}, True),
+    ],
+    ids=["kept", "dropped", "adopted"],
+)
+def test_one_that_was_restored_is_taken_over_unless_it_would_be_dropped(
+    catalog: Catalog, spec: Json, is_taken: bool
+) -> None:
+    resource = after(database(**spec), asking(database(**spec)).keep())
     resource["status"]["lastChecked"] = ""
     before = catalog.number()
     restored = catalog.create(NAME, "CREATE DATABASE IF NOT EXISTS `shop`")
     report = passed(resource, asking(resource).keep())
-    assert conditions(report)["Ready"] == ("False", "DatabaseExists")
-    assert f"(number {restored}) than that of this resource" in report.status["message"]
-    assert report.status["id"] == before
-    adopting = {**resource, "spec": {**resource["spec"], "adopt": True}}
-    assert passed(adopting, asking(adopting).keep()).status["id"] == restored
+    if is_taken:
+        assert conditions(report)["Ready"] == ("True", "Available")
+        assert report.status["id"] == restored
+        assert [one["reason"] for one in report.events] == ["DatabaseReplaced"]
+    else:
+        assert conditions(report)["Ready"] == ("False", "DatabaseExists")
+        assert f"(number {restored}) than that of this resource" in report.status["message"]
+        assert report.status["id"] == before
 
 
 def test_one_of_somebody_else(catalog: Catalog) -> None:

@@ -65,7 +65,7 @@ def test_a_database_is_created_used_by_a_user_and_outlives_its_resource(cluster:
 
 
 def test_one_that_was_lost_comes_back_from_a_snapshot_only(cluster: Cluster) -> None:
-    apply(cluster, "lost", deletionPolicy="Delete")
+    apply(cluster, "lost")
     await_condition(cluster, "lost", "Ready", "True", "Available")
     as_root(
         cluster,
@@ -74,21 +74,33 @@ def test_one_that_was_lost_comes_back_from_a_snapshot_only(cluster: Cluster) -> 
         "create snapshot before_loss for account sys",
         "drop database lost",
     )
-    before = status(cluster, "lost")["id"]
     look_again(cluster, "lost")
     await_condition(cluster, "lost", "Ready", "False", "DatabaseLost")
     assert number(cluster, "lost") == ""
 
     as_root(cluster, "restore account sys database lost from snapshot before_loss")
     look_again(cluster, "lost")
-    await_condition(cluster, "lost", "Ready", "False", "DatabaseExists")
-    cluster.patch("database", "lost", {"spec": {"adopt": True}})
     await_condition(cluster, "lost", "Ready", "True", "Available")
     assert as_root(cluster, "select * from lost.goods") == ((7,),)
-    after = number(cluster, "lost")
-    assert status(cluster, "lost")["id"] == after != before
-    delete(cluster, "lost")
-    assert number(cluster, "lost") == ""
+    assert status(cluster, "lost")["id"] == number(cluster, "lost")
+
+
+def test_one_that_was_restored_is_dropped_only_after_it_was_adopted(cluster: Cluster) -> None:
+    apply(cluster, "restored", deletionPolicy="Delete")
+    await_condition(cluster, "restored", "Ready", "True", "Available")
+    as_root(
+        cluster,
+        "create table restored.goods (n int)",
+        "create snapshot before_change for account sys",
+        "restore account sys database restored from snapshot before_change",
+    )
+    look_again(cluster, "restored")
+    await_condition(cluster, "restored", "Ready", "False", "DatabaseExists")
+    cluster.patch("database", "restored", {"spec": {"adopt": True}})
+    await_condition(cluster, "restored", "Ready", "True", "Available")
+    assert status(cluster, "restored")["id"] == number(cluster, "restored")
+    delete(cluster, "restored")
+    assert number(cluster, "restored") == ""
 
 
 def test_one_of_somebody_else_is_neither_taken_nor_dropped(cluster: Cluster) -> None:

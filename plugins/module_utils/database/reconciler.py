@@ -59,11 +59,14 @@ class Reconciler:
 
     def _known(self) -> Known:
         spec = DatabaseSpec.of(self.resource)
+        number = str((self.resource.get("status") or {}).get("id") or "")
+        # A restore from a snapshot replaces a database: no harm where none is dropped.
+        is_harmless = bool(number) and not spec.deletes
         return Known(
             name=spec.database,
             uid=str(self.resource["metadata"]["uid"]),
-            number=str((self.resource.get("status") or {}).get("id") or ""),
-            adopts=spec.adopts,
+            number=number,
+            adopts=spec.adopts or is_harmless,
         )
 
     def _asked(self, conversation: Conversation[Outcome]) -> Outcome:
@@ -94,8 +97,8 @@ def _kept(known: Known, outcome: Outcome) -> DatabaseResults:
         raise Refused(
             ObjectReason.DATABASE_EXISTS,
             f"database {known.name} is another one (number {outcome.number}) than that of this "
-            f"resource (number {known.number}): set spec.adopt to take it over, for example after "
-            "it was restored from a snapshot",
+            f"resource (number {known.number}), and deletionPolicy is Delete: set spec.adopt to "
+            "take it over, for example after it was restored from a snapshot",
         )
     if outcome.taken:
         raise Refused(
@@ -107,7 +110,7 @@ def _kept(known: Known, outcome: Outcome) -> DatabaseResults:
         raise Refused(
             ObjectReason.DATABASE_LOST,
             f"database {known.name} was here and is not any more; an empty one is not created in "
-            "its place: restore it from a snapshot or a Backup and set spec.adopt, or delete this "
-            "resource and apply it again for an empty one",
+            "its place: restore it from a snapshot or a Backup, or delete this resource and apply "
+            "it again for an empty one",
         )
     return DatabaseResults(number=outcome.number, checked=timestamp_now(), created=outcome.created)

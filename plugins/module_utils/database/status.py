@@ -109,6 +109,10 @@ def _events(resource: Resource, results: DatabaseResults | None) -> list[Occurre
     name = _name(resource)
     if results.created:
         return [occurrence("DatabaseCreated", f"created database {name}", action="Create")]
+    before = (resource.get("status") or {}).get("id")
+    if results.number and before and results.number != before:
+        note = f"database {name} is another one (number {results.number}) than before ({before})"
+        return [occurrence("DatabaseReplaced", note, action="Update")]
     if results.dropped:
         note = f"dropped database {name}, as deletionPolicy asks for"
         return [occurrence("DatabaseDropped", note, action="Delete")]
