@@ -16,6 +16,9 @@ HOUR = 60
 """Samples: one each minute."""
 DAY = 24 * HOUR
 
+_KUBELET = "kubelet_"
+_FOREIGN = ("resource_", _KUBELET)
+
 Alerts = dict[str, dict[str, Any]]
 
 
@@ -50,15 +53,17 @@ class Engine:
             alert: the rule.
             own: labels of the series, which the alert has to keep.
             series: samples by name, which may have labels. Names of the operator for MatrixOne lack
-                ``matrixone_``; those of the runner begin with ``resource_``.
+                ``matrixone_``; those of the runner begin with ``resource_``, those of kubelets with
+                ``kubelet_``.
             minute: when.
         """
         named = ",".join(f'{name}="{value}"' for name, value in own.items())
-        common = f'{_ours(alert)},pod="p",{named}'
+        ours = f'{_ours(alert)},pod="p",{named}'
         load = "load 1m\n"
         for name, samples in series.items():
             metric, _, labels = name.removesuffix("}").partition("{")
-            shown = metric if metric.startswith("resource_") else f"matrixone_{metric}"
+            shown = metric if metric.startswith(_FOREIGN) else f"matrixone_{metric}"
+            common = named if metric.startswith(_KUBELET) else ours
             load += f"  {shown}{{{','.join(filter(None, (common, labels)))}}} {samples}\n"
         held = range(minute - int(alert["for"].removesuffix("m")), minute + 1)
         answers = self._ask(load, [{"expr": alert["expr"], "at": at * 60} for at in held])
@@ -93,5 +98,5 @@ def without_page(alerts: Alerts) -> list[str]:
 def _ours(alert: Mapping[str, Any]) -> str:
     """Return the labels by which an alert selects what this operator shows."""
     found = re.search(r'job="[^"]+",namespace="[^"]+"', alert["expr"])
-    assert found
-    return found.group()
+    assert found or _KUBELET in alert["expr"]
+    return found.group() if found else ""
