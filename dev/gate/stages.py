@@ -77,7 +77,7 @@ DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
     "faults": (1750, ("api_server_fault", "disk_faults", "lost_node", "object_store_faults")),
     "health": (2550, ("health",)),
     "install": (750, ("demo", "deployment", "playbook")),
-    "plugin": (930, ("database_users", "databases", "kubectl_plugin")),
+    "plugin": (850, ("database_users", "databases", "kubectl_plugin")),
     "stores": (
         1850,
         ("adoption", "external_log_service", "log_stores", "object_storage", "one_database"),
