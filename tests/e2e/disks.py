@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small file systems below volumes and buckets, which can be filled, set read-only and closed."""
 
-import json
 import os
-import re
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -148,11 +146,7 @@ def on_node(bed: TestBed, name: str) -> Disk:
 
 
 def volume(disk: Disk, namespace: str, claim: str) -> Json:
-    """Return a PersistentVolume on a file system, for one claim only.
-
-    Kubelets show how full volumes of this type are, and not those of type hostPath.
-    """
-    anywhere = {"key": "kubernetes.io/hostname", "operator": "Exists"}
+    """Return a PersistentVolume on a file system, for one claim only."""
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
@@ -161,27 +155,8 @@ def volume(disk: Disk, namespace: str, claim: str) -> Json:
             "accessModes": ["ReadWriteOnce"],
             "capacity": {"storage": "1Gi"},
             "claimRef": {"namespace": namespace, "name": claim},
-            "local": {"path": str(disk.path)},
-            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [anywhere]}]}},
+            "hostPath": {"path": str(disk.path), "type": "Directory"},
             "persistentVolumeReclaimPolicy": "Retain",
             "storageClassName": SMALL_DISKS,
         },
     }
-
-
-def free_share(bed: TestBed, namespace: str, claim: str) -> float | None:
-    """Return which share of a volume is free, by its kubelet; None if that shows nothing of it."""
-    [node] = json.loads(bed.kubectl("get", "nodes", "-o", "json"))["items"]
-    path = f"/api/v1/nodes/{node['metadata']['name']}/proxy/metrics"
-    labels = f'namespace="{namespace}",persistentvolumeclaim="{claim}"'
-    found = {
-        name.removeprefix("kubelet_volume_stats_"): float(value)
-        for name, shown, value in _SAMPLE.findall(bed.kubectl("get", "--raw", path))
-        if shown == labels
-    }
-    if "available_bytes" not in found:
-        return None
-    return found["available_bytes"] / found["capacity_bytes"]
-
-
-_SAMPLE = re.compile(r"^(kubelet_volume_stats_\w+)\{(.+)\} (\S+)$", re.MULTILINE)

@@ -13,14 +13,11 @@ from tests.e2e.clusters import Cluster, operating, tiny_cluster
 from tests.e2e.disks import Disk
 from tests.e2e.health import FAULT_SECONDS, await_fault, suffering
 from tests.e2e.storage import endure, run
-from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.node, pytest.mark.scenario]
 
 STORE = "mo-log-1"
 _LOG_MEBIBYTES = 80
-ALERTED_SHARE = 0.2
-"""That of the alert in the chart."""
 CLAIMS = ("mo-shared", "mo-data-mo-log-0", f"mo-data-{STORE}", "mo-data-mo-log-2")
 
 
@@ -76,18 +73,6 @@ def test_the_disk_of_a_log_store_is_full(on_folder: Cluster, small_disks: dict[s
     ):
         write_log(on_folder)
         await_fault(on_folder, "LogSet", [STORE])
-        eventually(
-            lambda: fills_up(on_folder, f"mo-data-{STORE}"), 120, "figures of the full volume"
-        )
-    eventually(
-        lambda: not fills_up(on_folder, f"mo-data-{STORE}"), 120, "figures of the volume as it was"
-    )
-
-
-def fills_up(cluster: Cluster, claim: str) -> bool:
-    """Tell whether the alert MatrixOneLogVolumeFillsUp would fire of a volume's kubelet."""
-    share = disks.free_share(cluster.bed, cluster.namespace, claim)
-    return share is not None and share < ALERTED_SHARE
 
 
 def write_log(cluster: Cluster) -> None:
