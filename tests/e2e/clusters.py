@@ -70,6 +70,12 @@ class Operator:
         """What it printed, over all its starts."""
         return self._folder / "log"
 
+    @property
+    def pid(self) -> int:
+        """Its process, while it runs."""
+        assert self._process is not None
+        return self._process.process.pid
+
     def artifacts(self) -> str:
         """What its runs have left behind until now."""
         files = (path for path in (self._folder / "runs").rglob("*") if path.is_file())
@@ -237,7 +243,9 @@ def operating(
 
 
 @contextmanager
-def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterator[Cluster]:
+def operated(
+    bed: TestBed, folder: Path, resource: Json, prefix: str, *, deployed: bool | None = None
+) -> Iterator[Cluster]:
     """Run a cluster and its operator until the end of the block; it is ready when that begins.
 
     Args:
@@ -245,8 +253,9 @@ def operated(bed: TestBed, folder: Path, resource: Json, prefix: str) -> Iterato
         folder: as for `operating`.
         resource: the MatrixOneCluster, called ``mo``.
         prefix: of the namespace's name.
+        deployed: as for `operating`.
     """
-    with operating(bed, folder, prefix) as made:
+    with operating(bed, folder, prefix, deployed=deployed) as made:
         made.kubectl("apply", "-f", "-", input=json.dumps(resource))
         made.await_ready()
         yield made
