@@ -32,6 +32,11 @@ class DatabaseResults:
     dropped: bool = False
     spared: bool = False
 
+    @property
+    def changed(self) -> bool:
+        """Whether it was created or dropped now."""
+        return self.created or self.dropped
+
     def as_variable(self) -> dict[str, Any]:
         """Return them as a variable of Ansible."""
         return asdict(self)

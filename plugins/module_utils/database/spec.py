@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -13,10 +12,10 @@ from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.fields import Fields
 from ..api.types import Resource
+from ..database_objects.naming import NAME_FIELD, name_in_database
 
 DELETE: Final = "Delete"
 RETAIN: Final = "Retain"
-_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +56,9 @@ def database_of(resource: Resource) -> str:
     Raises:
         InvalidSpec: it cannot be used.
     """
-    spec = Fields("", resource).table("spec")
-    name = spec.text("name") or str(resource["metadata"]["name"])
-    field = spec.at("name")
-    if not _NAME.fullmatch(name):
-        raise InvalidSpec(
-            field,
-            "must be 1 to 63 lower-case letters, digits, _ and -, and begin with a letter; it is "
-            "the name of the resource if it is not set",
-        )
+    name = name_in_database(resource)
     if name in names.SYSTEM_DATABASES:
-        raise InvalidSpec(field, f"{name} is a database of MatrixOne")
+        raise InvalidSpec(NAME_FIELD, f"{name} is a database of MatrixOne")
     return name
 
 

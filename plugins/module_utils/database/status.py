@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 from ..api.errors import InvalidSpec
 from ..api.types import Resource
 from ..database_objects.conditions import both, failed, next_try, unasked
 from ..database_objects.planning import ObjectPlan
-from ..reporting.conditions import condition, paused, phase, summary
+from ..database_objects.reporting import report_on_object, report_without_news
+from ..reporting.conditions import condition
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.kstatus import Condition
 from ..reporting.reasons import ConditionType, ObjectReason
-from ..reporting.report import Report, is_ready_and_synced, unobserved
+from ..reporting.report import Report
 from ..workload.kind import PassEnd
 from .results import DatabaseResults
 from .spec import DatabaseSpec
@@ -36,41 +36,25 @@ def report_on_database(end: PassEnd[ObjectPlan], now: str) -> Report:
         end: what it came to.
         now: the present, RFC 3339.
     """
-    resource, plan = end.resource, end.plan
-    if end.failure:
-        return unobserved(resource, end.failure)
+    resource = end.resource
     results = DatabaseResults.read(end.observed.get(RESULTS) or {})
-    before = dict(resource.get("status") or {})
-    if results is not None and results.unchanged:
-        return Report(before, [], True, "", "")
-    status = _status(resource, plan, results, before)
-    requeue = plan.requeue or _requeue(resource, results, now)
-    ready = is_ready_and_synced(status)
-    return Report(status, _events(resource, results), ready, str(status["message"]), requeue)
+    known = report_without_news(end, unchanged=results is not None and results.unchanged)
+    return known or report_on_object(
+        end,
+        _facts(resource, results),
+        _conditions(resource, end.plan, results),
+        _events(resource, results),
+        _requeue(resource, results, now),
+    )
 
 
-def _status(
-    resource: Resource,
-    plan: ObjectPlan,
-    results: DatabaseResults | None,
-    before: Mapping[str, Any],
-) -> Json:
-    generation = int(resource["metadata"].get("generation") or 0)
-    conditions = [
-        *_conditions(resource, plan, results, generation),
-        *paused(resource, plan.paused, generation),
-    ]
-    answered = results is not None and results.checked
-    status = {
+def _facts(resource: Resource, results: DatabaseResults | None) -> Json:
+    before = resource.get("status") or {}
+    return {
         "database": _name(resource),
         "id": (results and results.number) or before.get("id"),
-        "lastChecked": results.checked if results and answered else before.get("lastChecked"),
-        "conditions": conditions,
-        "observedGeneration": generation,
-        "phase": phase(conditions).value,
-        "message": summary(conditions),
+        "lastChecked": (results and results.checked) or before.get("lastChecked"),
     }
-    return {key: value for key, value in status.items() if value is not None}
 
 
 def _name(resource: Resource) -> str | None:
@@ -81,8 +65,9 @@ def _name(resource: Resource) -> str | None:
 
 
 def _conditions(
-    resource: Resource, plan: ObjectPlan, results: DatabaseResults | None, generation: int
+    resource: Resource, plan: ObjectPlan, results: DatabaseResults | None
 ) -> list[Condition]:
+    generation = int(resource["metadata"].get("generation") or 0)
     if resource["metadata"].get("deletionTimestamp"):
         said = (results.message if results else "") or plan.waiting_for or "the database is dropped"
         return both(False, ObjectReason.DELETING, said, generation)

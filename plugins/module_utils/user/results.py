@@ -38,6 +38,11 @@ class UserResults:
     changes: int = 0
     binding: str = ""
 
+    @property
+    def changed(self) -> bool:
+        """Whether user or privileges are others now."""
+        return self.changes > 0
+
     def as_variable(self) -> dict[str, Any]:
         """Return them as a variable of Ansible."""
         return asdict(self)

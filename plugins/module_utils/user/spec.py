@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -14,12 +13,12 @@ from ..api.fields import Fields
 from ..api.types import Resource
 from ..cluster import metric_user
 from ..cluster.root_credential import BUILT_IN
+from ..database_objects.naming import NAME_FIELD, name_in_database
 from .privileges import CONNECT, Grant, Level, Place, grants_of
 
 DELETE: Final = "Delete"
 RETAIN: Final = "Retain"
 ROLE_PREFIX: Final = "matrixorigin_user_"
-_NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 RESERVED: Final = frozenset(
     {
         *BUILT_IN, metric_user.USER, metric_user.ROLE, "accountadmin", "internal", "mo_logger",
@@ -83,17 +82,9 @@ def user_of(resource: Resource) -> str:
     Raises:
         InvalidSpec: it cannot be used.
     """
-    spec = Fields("", resource).table("spec")
-    name = spec.text("name") or str(resource["metadata"]["name"])
-    field = spec.at("name")
-    if not _NAME.fullmatch(name):
-        raise InvalidSpec(
-            field,
-            "must be 1 to 63 lower-case letters, digits, _ and -, and begin with a letter; it is "
-            "the name of the resource if it is not set",
-        )
+    name = name_in_database(resource)
     if name in RESERVED or name.startswith(ROLE_PREFIX):
-        raise InvalidSpec(field, f"{name} is a user or role of MatrixOne or of the operator")
+        raise InvalidSpec(NAME_FIELD, f"{name} is a user or role of MatrixOne or of the operator")
     return name
 
 

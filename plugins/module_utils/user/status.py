@@ -10,11 +10,12 @@ from ..api.errors import InvalidSpec
 from ..api.types import Resource
 from ..database_objects.conditions import both, failed, next_try, unasked
 from ..database_objects.planning import ObjectPlan
-from ..reporting.conditions import condition, paused, phase, summary
+from ..database_objects.reporting import report_on_object, report_without_news
+from ..reporting.conditions import condition
 from ..reporting.events import Occurrence, occurrence
 from ..reporting.kstatus import Condition
 from ..reporting.reasons import ConditionType, ObjectReason
-from ..reporting.report import Report, is_ready_and_synced, unobserved
+from ..reporting.report import Report
 from ..workload.kind import PassEnd
 from .results import UserResults
 from .spec import UserSpec
@@ -38,37 +39,16 @@ def report_on_user(end: PassEnd[ObjectPlan], now: str) -> Report:
         end: what it came to.
         now: the present, RFC 3339.
     """
-    resource, plan = end.resource, end.plan
-    if end.failure:
-        return unobserved(resource, end.failure)
+    resource = end.resource
     results = UserResults.read(end.observed.get(RESULTS) or {})
-    before = dict(resource.get("status") or {})
-    if results is not None and results.unchanged:
-        return Report(before, [], True, "", "")
-    status = _status(resource, plan, results, before)
-    message = str(status["message"])
-    requeue = plan.requeue or _requeue(resource, results, now)
-    ready = is_ready_and_synced(status)
-    return Report(status, _events(results), ready, message, requeue)
-
-
-def _status(
-    resource: Resource, plan: ObjectPlan, results: UserResults | None, before: Mapping[str, Any]
-) -> Json:
-    generation = int(resource["metadata"].get("generation") or 0)
-    conditions = [
-        *_conditions(resource, plan, results, generation),
-        *paused(resource, plan.paused, generation),
-    ]
-    status = {
-        **_names(resource),
-        **_facts(before, results),
-        "conditions": conditions,
-        "observedGeneration": generation,
-        "phase": phase(conditions).value,
-        "message": summary(conditions),
-    }
-    return {key: value for key, value in status.items() if value not in (None, [])}
+    known = report_without_news(end, unchanged=results is not None and results.unchanged)
+    return known or report_on_object(
+        end,
+        {**_names(resource), **_facts(resource.get("status") or {}, results)},
+        _conditions(resource, end.plan, results),
+        _events(results),
+        _requeue(resource, results, now),
+    )
 
 
 def _names(resource: Resource) -> Json:
@@ -97,8 +77,9 @@ def _facts(before: Mapping[str, Any], results: UserResults | None) -> Json:
 
 
 def _conditions(
-    resource: Resource, plan: ObjectPlan, results: UserResults | None, generation: int
+    resource: Resource, plan: ObjectPlan, results: UserResults | None
 ) -> list[Condition]:
+    generation = int(resource["metadata"].get("generation") or 0)
     if resource["metadata"].get("deletionTimestamp"):
         said = (results.message if results else "") or plan.waiting_for or "the user is dropped"
         return both(False, ObjectReason.DELETING, said, generation)
