@@ -2,23 +2,40 @@
 """Reads the text of a watches file as the Go runner does: YAML 1.1 to plain JSON values."""
 
 import itertools
-import re
 from typing import Any
 
 import yaml
 
 from ansible_operator.errors import ConfigError
+from ansible_operator.watches import scalars
 
 MOST_VALUES = 100_000
 """Values of a watches file: ten aliases of ten aliases of ten are more than they look."""
+_TAG = scalars.PREFIX
+_STRING = f"{_TAG}str"
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.1 with ``y`` and ``n`` as booleans, and without dates and base-60 numbers."""
+    """YAML as Go reads it: tags that it does not know, such as Ansible's, do not count."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self._merged = 0
+
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        """Compose a scalar; with ``!`` it is a text."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        event.tag = _STRING if event.tag == "!" else event.tag
+        node: yaml.ScalarNode = super().compose_scalar_node(anchor)
+        return node
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+        """Return the tag of a node that has none: of a plain scalar, that of ``_PLAIN``."""
+        if kind is yaml.ScalarNode:
+            if not implicit[0]:
+                return _STRING
+            return f"{_TAG}merge" if value == "<<" else _PLAIN
+        return f"{_TAG}{'seq' if kind is yaml.SequenceNode else 'map'}"
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Put merged keys where ``<<`` stands: as in Go, whatever comes later wins.
@@ -36,7 +53,6 @@ class _Loader(yaml.SafeLoader):
                         raise _error("document contains excessive aliasing", value)
                     flat += part.value
             else:
-                key.tag = f"{_TAG}str" if key.tag == f"{_TAG}value" else key.tag
                 flat.append((key, value))
         node.value = flat
 
@@ -49,52 +65,41 @@ class _Loader(yaml.SafeLoader):
         return mappings
 
 
+_PLAIN = f"{_TAG}plain"
+
+
 def _error(problem: str, node: yaml.Node) -> yaml.MarkedYAMLError:
     return yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
 
 
-_TAG = "tag:yaml.org,2002:"
-_BOOL = re.compile(
-    r"^(?:y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)$"
-)
-_INT = re.compile(r"^(?:[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?(?:0|[1-9][\d_]*)|[-+]?0x[\da-fA-F_]+)$")
-_FLOAT = re.compile(
-    r"^(?:[-+]?(?:\d[\d_]*)?\.\d[\d_]*(?:[eE][-+]?\d+)?|[-+]?\d[\d_]*\.?(?:[eE][-+]?\d+)"
-    r"|[-+]?\d[\d_]*\.|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
-)
-_TRUE = frozenset({"y", "yes", "true", "on"})
+def _constructed(loader: _Loader, node: yaml.Node) -> Any:
+    """The value of any node.
 
-_Loader.yaml_implicit_resolvers = {
-    first: [entry for entry in entries if entry[0] in {f"{_TAG}null", f"{_TAG}merge"}]
-    for first, entries in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-_Loader.add_implicit_resolver(f"{_TAG}bool", _BOOL, list("yYnNtTfFoO"))
-_Loader.add_implicit_resolver(f"{_TAG}int", _INT, list("-+0123456789"))
-_Loader.add_implicit_resolver(f"{_TAG}float", _FLOAT, list("-+0123456789."))
+    Raises:
+        MarkedYAMLError: it has none, as in Go.
+    """
+    if isinstance(node, yaml.SequenceNode):
+        return [loader.construct_object(item, deep=True) for item in node.value]
+    try:
+        if isinstance(node, yaml.MappingNode):
+            return _mapping(loader, node)
+        if node.tag == _PLAIN:
+            return scalars.plain(node.value)
+        return scalars.tagged(node.tag, node.value)
+    except ValueError as error:
+        raise _error(str(error), node) from error
 
 
-def _bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
-    return str(loader.construct_scalar(node)).lower() in _TRUE
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
+    loader.flatten_mapping(node)
+    return {
+        _key(loader.construct_object(key, deep=True)): loader.construct_object(value, deep=True)
+        for key, value in node.value
+    }
 
 
-def _int(loader: _Loader, node: yaml.ScalarNode) -> int:
-    text = str(loader.construct_scalar(node)).replace("_", "")
-    digits = text.lstrip("+-")
-    if digits[:2].lower() in {"0b", "0o", "0x"}:
-        value = int(digits, 0)
-    else:
-        value = int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
-    return -value if text[0] == "-" else value
-
-
-def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
-    text = str(loader.construct_scalar(node)).replace("_", "").lower()
-    return float(text.replace(".inf", "inf").replace(".nan", "nan"))
-
-
-_Loader.add_constructor(f"{_TAG}bool", _bool)
-_Loader.add_constructor(f"{_TAG}int", _int)
-_Loader.add_constructor(f"{_TAG}float", _float)
+_Loader.yaml_constructors = {None: _constructed}
+_Loader.yaml_multi_constructors = {}
 
 
 def json_type(value: Any) -> str:
@@ -121,8 +126,7 @@ def parse(text: str) -> list[dict[str, Any]]:
     try:
         document = _expanded(_first_document(text))
     except (yaml.YAMLError, ValueError) as error:
-        message = " ".join(str(error).split())
-        raise ConfigError(f"error converting YAML to JSON: yaml: {message}") from error
+        raise ConfigError(f"error converting YAML to JSON: yaml: {_said(error)}") from error
     except RecursionError as error:
         problem = "it is nested too deep, or an anchor contains itself"
         raise ConfigError(f"error converting YAML to JSON: yaml: {problem}") from error
@@ -136,6 +140,13 @@ def parse(text: str) -> list[dict[str, Any]]:
     return [entry or {} for entry in document]
 
 
+def _said(error: Exception) -> str:
+    """What an error says, with the line in the words of Go."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    message = " ".join(str(problem or error).split())
+    return f"line {mark.line + 1}: {message}" if mark else message
+
+
 def _first_document(text: str) -> Any:
     loader = _Loader(text)
     try:
@@ -146,7 +157,7 @@ def _first_document(text: str) -> Any:
 
 
 def _expanded(document: Any) -> Any:
-    """The same value with keys as JSON has them, and with a copy of its own for each alias.
+    """The same value with a copy of its own for each alias.
 
     Raises:
         ValueError: aliases make too much of it.
@@ -157,7 +168,7 @@ def _expanded(document: Any) -> Any:
         if next(values) > MOST_VALUES:
             raise ValueError("document contains excessive aliasing")
         if isinstance(value, dict):
-            return {_key(key): expanded(item) for key, item in value.items()}
+            return {key: expanded(item) for key, item in value.items()}
         if isinstance(value, list):
             return [expanded(item) for item in value]
         return value
@@ -166,9 +177,40 @@ def _expanded(document: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
+    """A key as JSON has it.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if isinstance(key, str):
+        return key
+    if key is None:
+        raise ValueError("unsupported map key: null")
+    try:
+        text = scalars.as_text(key)
+    except TypeError as error:
+        raise ValueError("invalid map key") from error
+    return {"+Inf": ".inf", "-Inf": "-.inf", "NaN": ".nan"}.get(text, text)
+
+
+def as_json(value: Any) -> Any:
+    """The value that comes out of Go's JSON.
+
+    Whole numbers keep all their digits, of which Go loses those after the sixteenth.
+
+    Raises:
+        ConfigError: JSON has no such number.
+    """
+    if isinstance(value, dict):
+        return {key: as_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [as_json(item) for item in value]
+    if not isinstance(value, float):
+        return value
+    try:
+        return scalars.number(value)
+    except ValueError as error:
+        raise ConfigError(f"error converting YAML to JSON: {error}") from error
 
 
 def mismatch(value: Any, place: str, expected: str) -> ConfigError:

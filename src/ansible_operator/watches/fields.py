@@ -4,8 +4,23 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ansible_operator.watches.document import mismatch
+from ansible_operator.watches import scalars
+from ansible_operator.watches.document import as_json, mismatch
 from ansible_operator.watches.durations import InvalidDuration, parse_duration
+
+_LARGEST = 2**63
+
+
+def _decoded(before: Any, value: Any) -> Any:
+    """What Go has after both values of a key, which it decodes into the same place."""
+    if isinstance(before, dict) and isinstance(value, dict):
+        return before | value
+    is_kept = isinstance(before, str | int | float) and not isinstance(before, bool)
+    return before if value is None and is_kept else value
+
+
+def _lenient(value: Any) -> Any:
+    return scalars.as_text(value) if isinstance(value, bool | int | float) else value
 
 
 class Fields:
@@ -15,13 +30,17 @@ class Fields:
         self._struct = struct
         self._names: dict[str, str] = {}
         self._values: dict[str, Any] = {}
-        for name, value in values.items():
-            self._names[name.lower()] = name
-            self._values[name.lower()] = value
+        self._written = tuple(values)
+        # Go decodes JSON, whose keys are sorted: of ``Role`` and ``role``, the latter comes last.
+        for name in sorted(values):
+            key = name.lower()
+            self._names[key] = name
+            self._values[key] = _decoded(self._values.get(key), values[name])
 
     def leftover(self) -> tuple[str, ...]:
         """Keys that nobody took, as written."""
-        return tuple(self._names[key] for key in self._values)
+        left = {self._names[key] for key in self._values}
+        return tuple(name for name in self._written if name in left)
 
     def _take(self, name: str) -> Any:
         return self._values.pop(name.lower(), None)
@@ -35,16 +54,23 @@ class Fields:
         value = self._take(name)
         if value is None:
             return ""
-        if lenient and isinstance(value, bool | int | float):
-            return str(value).lower()
+        value = _lenient(value) if lenient else value
         if not isinstance(value, str):
             raise self._mismatch(name, value, "string")
         return value
 
-    def all_texts(self) -> dict[str, str]:
-        """All keys as written, with values that are strings, or as they are written in JSON."""
-        names = dict(self._names)
-        return {name: self.text(key, lenient=True) for key, name in names.items()}
+    def labels(self, name: str) -> dict[str, str]:
+        """An object of strings, whose keys count as written; booleans and numbers are text."""
+        value = self._take(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise self._mismatch(name, value, "map[string]string")
+        found = {key: "" if item is None else _lenient(item) for key, item in value.items()}
+        for item in found.values():
+            if not isinstance(item, str):
+                raise self._mismatch(name, item, "string")
+        return found
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A boolean."""
@@ -66,6 +92,8 @@ class Fields:
         value = self._take(name)
         if value is None:
             return default
+        if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST:
+            return int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self._mismatch(name, value, "int")
         return value
@@ -85,7 +113,7 @@ class Fields:
             return {}
         if not isinstance(value, dict):
             raise self._mismatch(name, value, "map[string]interface {}")
-        return value
+        return {key: as_json(item) for key, item in value.items()}
 
     def optional(self, name: str, struct: str) -> "Fields | None":
         """The fields of a nested object; None when there is none."""
@@ -108,17 +136,18 @@ class Fields:
                 raise self._mismatch(name, item, struct)
         return [Fields(item, struct) for item in value]
 
-    def texts(self, name: str) -> tuple[str, ...]:
-        """A list of strings."""
+    def texts(self, name: str, *, lenient: bool = False) -> tuple[str, ...]:
+        """A list of strings; lenient ones take booleans and numbers."""
         value = self._take(name)
         if value is None:
             return ()
         if not isinstance(value, list):
             raise self._mismatch(name, value, "[]string")
-        for item in value:
+        found = [_lenient(item) if lenient else item for item in value]
+        for item in found:
             if not isinstance(item, str):
                 raise self._mismatch(name, item, "string")
-        return tuple(value)
+        return tuple(found)
 
     def texts_or_fields(self, name: str, struct: str) -> "tuple[str, ...] | Fields":
         """A list of strings, or the fields of a nested object."""

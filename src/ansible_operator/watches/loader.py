@@ -222,9 +222,13 @@ def _run_timeout(fields: Fields, place: str) -> float:
 
 
 def _selector(fields: Fields) -> Selector:
-    labels = Fields(fields.mapping("matchLabels"), "LabelSelector").all_texts()
+    labels = fields.labels("matchLabels")
     requirements = tuple(
-        Requirement(item.text("key"), item.text("operator"), item.texts("values"))
+        Requirement(
+            item.text("key", lenient=True),
+            item.text("operator", lenient=True),
+            item.texts("values", lenient=True),
+        )
         for item in fields.nested("matchExpressions", "LabelSelectorRequirement")
     )
     return Selector(tuple(labels.items()), requirements)
@@ -247,7 +251,7 @@ def _reference(fields: Fields) -> Reference:
 
 
 def _members(fields: Fields) -> Members:
-    selector = Fields(fields.mapping("matchLabels"), "LabelSelector").all_texts()
+    selector = fields.labels("matchLabels")
     members = Members(
         kind=_kind(fields),
         selector=",".join(f"{name}={value}" for name, value in sorted(selector.items())),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Search paths of playbooks and roles."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +11,10 @@ SYSTEM_COLLECTIONS = "/usr/share/ansible/collections"
 
 
 def role_candidates(role: str, cwd: Path, environ: Mapping[str, str]) -> list[Path]:
-    """All places where a role may be, in the order in which they are tried."""
+    """All places where a role may be, in the order in which they are tried.
+
+    Last comes the path itself: the Go runner takes what exists in its working folder.
+    """
     if Path(role).is_absolute():
         return [Path(role)]
     candidates: list[Path] = []
@@ -18,12 +22,12 @@ def role_candidates(role: str, cwd: Path, environ: Mapping[str, str]) -> list[Pa
     if len(parts) == 3 and all(parts):
         namespace, collection, name = parts
         candidates += [
-            folder / "ansible_collections" / namespace / collection / "roles" / name
+            cwd / folder / "ansible_collections" / namespace / collection / "roles" / name
             for folder in _collection_folders(environ)
         ]
     for folder in _split(environ.get("ANSIBLE_ROLES_PATH", "")):
-        candidates += [folder / role, folder / "roles" / role]
-    return [*candidates, cwd / "roles" / role]
+        candidates += [cwd / folder / role, cwd / folder / "roles" / role]
+    return [*candidates, cwd / "roles" / role, cwd / role]
 
 
 def _split(value: str) -> list[Path]:
@@ -45,9 +49,7 @@ def resolve(playbook: str, role: str, cwd: Path, environ: Mapping[str, str]) -> 
         return PlayPath()
     for candidate in role_candidates(role, cwd, environ):
         if candidate.exists():
-            in_collection = candidate.parts[-5:-4] == ("ansible_collections",)
-            return PlayPath(
-                role=str(candidate.absolute()),
-                role_name=role if in_collection else candidate.name,
-            )
+            path = Path(os.path.normpath(candidate.absolute()))
+            in_collection = path.parts[-5:-4] == ("ansible_collections",) and "/" not in role
+            return PlayPath(role=str(path), role_name=role if in_collection else path.name)
     return PlayPath(role=role, role_name=role)

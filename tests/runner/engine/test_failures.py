@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import structlog.testing
@@ -16,6 +17,7 @@ from ansible_operator import metrics
 from ansible_operator.engine import RoleTarget, RunStatus, make_engine
 from ansible_operator.engine.forking.processes import ProcessTree
 from ansible_operator.errors import EngineError
+from ansible_operator.loop.reconciling.play_result import PlayResult
 from tests.runner.engine.conftest import Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -61,6 +63,30 @@ async def test_missing_role_is_told(stage: Stage) -> None:
     assert played.result.rc in (1, 4)
     assert "the role 'is_missing' was not found" in played.result.error
     assert "playbook_on_stats" not in played.names
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("include_tasks: nothere.yml", "nothere.yml"),
+        ("include_role: {name: is_missing}", "is_missing"),
+        ("include_vars: nothere.yml", "nothere.yml"),
+        ("include: other.yml", "include"),
+        ("no.such.module: {}", "no.such.module"),
+        ("fail: {msg: hidden}\n  no_log: true", "hidden"),
+    ],
+)
+async def test_what_a_task_lacks_is_told(stage: Stage, task: str, told: str) -> None:
+    """In the status: by the message of the result, its reason, or the error of the run."""
+    played = await stage.play(stage.tasks(f"- {task}"))
+
+    found = PlayResult()
+    for event in played.events:
+        found.take(cast("Any", event))
+    found.finish(played.result)
+    assert len(found.failures) == 1
+    assert told in found.failures[0]
+    assert "unknown playbook failure" not in found.failures[0]
 
 
 async def test_syntax_error_is_told(stage: Stage) -> None:

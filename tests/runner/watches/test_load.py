@@ -165,6 +165,53 @@ def test_keys_match_in_any_case(project: Path) -> None:
     assert not watch.manage_status
 
 
+@pytest.mark.parametrize(
+    ("text", "playbook"),
+    [
+        ("playbook: playbook.yml, PlayBook: none.yml", "playbook.yml"),
+        ("PlayBook: none.yml, playbook: playbook.yml", "playbook.yml"),
+        ("PLAYBOOK: none.yml, playBook: playbook.yml", "playbook.yml"),
+        ("Playbook: playbook.yml, playbook: null", "playbook.yml"),
+    ],
+)
+def test_of_two_keys_the_one_with_the_smaller_capitals_wins(
+    project: Path, text: str, playbook: str
+) -> None:
+    """Go decodes JSON, whose keys are sorted."""
+    (watch,) = load_text(project, entry(text))
+    assert watch.play.playbook == str(project / playbook)
+
+
+def test_variables_and_flags_in_two_keys(project: Path) -> None:
+    """Go decodes both objects into one; null makes a flag its default again."""
+    text = "vars: {a: 1, b: 2}, Vars: {a: 3, c: 4}, ManageStatus: false, manageStatus: null"
+    (watch,) = load_text(project, entry(f"role: database, {text}"))
+    assert watch.vars == {"a": 1, "b": 2, "c": 4}
+    assert watch.manage_status
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [("5.0", 5), ("1e2", 100), ("08", 8), ("0x10", 16), ("5_0", 50)]
+)
+def test_whole_numbers(project: Path, value: str, expected: int) -> None:
+    (watch,) = load_text(project, entry(f"role: database, maxRunnerArtifacts: {value}"))
+    assert watch.max_runner_artifacts == expected
+
+
+@pytest.mark.parametrize("value", ["5.5", "1e30", "'5'", "true", ".inf", "!unsafe 5"])
+def test_what_is_no_whole_number(project: Path, value: str) -> None:
+    with pytest.raises(ConfigError, match=r"MaxRunnerArtifacts of type int"):
+        load_text(project, entry(f"role: database, maxRunnerArtifacts: {value}"))
+
+
+def test_a_role_by_its_path(project: Path) -> None:
+    text = "role: roles/database, finalizer: {name: f, role: ./roles/database}"
+    (watch,) = load_text(project, entry(text))
+    assert watch.finalizer is not None
+    for play in (watch.play, watch.finalizer.play):
+        assert (play.role, play.role_name) == (str(project / "roles" / "database"), "database")
+
+
 def test_unknown_keys_are_reported_and_ignored(project: Path) -> None:
     with structlog.testing.capture_logs() as lines:
         (watch,) = load_text(project, entry("role: database, maxWorkers: 5, ansibleVerbosity: 4"))
@@ -342,10 +389,18 @@ def test_unknown_keys_are_refused_strictly(project: Path) -> None:
 
 
 def test_words_and_numbers_without_quotes_are_text_where_text_is_meant(project: Path) -> None:
-    text = "- {group: app.example.com, version: 1, kind: Y, role: database, selector: {matchLabels: {a: yes, b: 2, C: x}}}"
+    labels = "matchLabels: {a: yes, b: 2, C: x, c: 1.0, d: null}"
+    expression = "matchExpressions: [{key: 1, operator: In, values: [1.5, no, 08]}]"
+    text = (
+        "- {group: app.example.com, version: 1, kind: Y, role: database, "
+        f"selector: {{{labels}, {expression}}}}}"
+    )
     (watch,) = load_text(project, text)
     assert watch.kind == KindName("app.example.com", "1", "true")
-    assert watch.selector == Selector((("a", "true"), ("b", "2"), ("C", "x")), ())
+    assert watch.selector == Selector(
+        (("a", "true"), ("b", "2"), ("C", "x"), ("c", "1"), ("d", "")),
+        (Requirement("1", "In", ("1.5", "false", "8")),),
+    )
 
 
 @pytest.mark.parametrize(

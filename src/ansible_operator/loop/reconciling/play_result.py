@@ -97,8 +97,12 @@ def _short_name(data: Mapping[str, Any]) -> str:
 
 
 def _message(result: Mapping[str, Any]) -> str:
-    message = result.get("msg")
-    return message if isinstance(message, str) else UNKNOWN_FAILURE
+    """The text of a failure; of what is missing, ``reason`` or ``message`` of the result tells.
+
+    A result with ``no_log`` has nothing but ``censored``, which says so.
+    """
+    found = (result.get(key) for key in ("msg", "reason", "message", "censored"))
+    return next((text for text in found if isinstance(text, str)), UNKNOWN_FAILURE)
 
 
 def _shortened(text: str) -> str:

@@ -5,13 +5,16 @@ Some rules are odd; each of them is somebody's variable name.
 """
 
 import re
+import string
 from collections.abc import Mapping
 from typing import Any
 
 from ansible_operator.logs import get_logger
 
 _LOG = get_logger("parameters")
-_DIGITS = re.compile(r"([a-zA-Z])(\d+)([a-zA-Z](\d+))")
+_DIGITS = re.compile(r"([a-zA-Z])([0-9]+)([a-zA-Z]([0-9]+))")
+_CAPITALS, _SMALL = frozenset(string.ascii_uppercase), frozenset(string.ascii_lowercase)
+"""Only letters of ASCII begin and end words, as in Go."""
 _ACRONYMS = ("HTTP", "URL", "IP")
 _BREAKS = frozenset(" _-")
 
@@ -55,9 +58,11 @@ def _words(text: str) -> list[str]:
             words.append(current)
             current = ""
             continue
-        turns = (char.isupper() and following.islower()) or (char.islower() and following.isupper())
+        turns = (char in _CAPITALS and following in _SMALL) or (
+            char in _SMALL and following in _CAPITALS
+        )
         if turns and current and not current.endswith("_"):
-            if char.isupper():
+            if char in _CAPITALS:
                 words.append(current)
                 current = char
             else:
@@ -66,7 +71,12 @@ def _words(text: str) -> list[str]:
         else:
             current += char
     words.append(current)
-    return [word.lower() for word in words]
+    return [_lower(word) for word in words]
+
+
+def _lower(word: str) -> str:
+    """Letter by letter, as Go does: no letter becomes two, whatever its neighbours are."""
+    return "".join(char.lower()[0] for char in word)
 
 
 def snake_case_keys(value: Any) -> Any:

@@ -48,6 +48,28 @@ def outcome(*events: dict[str, Any], run: RunResult = OK) -> PlayResult:
             [failure(message={"a": 1}), stats(failures={"localhost": 1})],
             ["unknown playbook failure"],
         ),
+        (
+            [
+                failure(res={"reason": "Could not find or access 'a.yml'"}),
+                stats(failures={"localhost": 1}),
+            ],
+            ["Could not find or access 'a.yml'"],
+        ),
+        (
+            [failure(res={"msg": "m", "reason": "r"}), stats(failures={"localhost": 1})],
+            ["m"],
+        ),
+        (
+            [failure(res={"msg": None, "reason": "r"}), stats(failures={"localhost": 1})],
+            ["r"],
+        ),
+        (
+            [
+                failure(res={"censored": "the output has been hidden"}),
+                stats(failures={"localhost": 1}),
+            ],
+            ["the output has been hidden"],
+        ),
         ([failure(ignore_errors=True), stats(ignored={"localhost": 1})], []),
         ([failure(message="caught"), stats(rescued={"localhost": 1})], []),
         (
