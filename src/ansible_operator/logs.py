@@ -5,10 +5,11 @@ One JSON object per line on standard error: ``level, ts, logger, msg`` and the l
 Nothing secret may be handed to a logger; request bodies and variables are never logged.
 """
 
+import contextlib
 import datetime
 import sys
 import traceback
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -105,6 +106,17 @@ def configure(settings: LogSettings) -> None:
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """Log nothing but crashes: what is logged inside is told in another way."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(LEVELS["panic"]))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 def get_logger(name: str) -> Logger:

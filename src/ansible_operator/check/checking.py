@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
-from ansible_operator.check import routing
+from ansible_operator.check import requirements, routing
 from ansible_operator.check.documents import Located, UnreadableError, read
 from ansible_operator.check.findings import Finding, Severity, for_release, release
 from ansible_operator.check.plugin_state import kept_by
-from ansible_operator.check.project import Project, ansible_folder, open_project
+from ansible_operator.check.project import Project, ansible_folder, open_project, readable
 from ansible_operator.check.task_rules import TaskRules
-from ansible_operator.check.tasks import is_playbook, tasks_of
+from ansible_operator.check.tasks import included, is_playbook, roles_of, tasks_of
 from ansible_operator.check.variables import Variables
 from ansible_operator.check.watch_rules import check_watches
 from ansible_operator.watches import Isolation, Watch
@@ -54,11 +54,14 @@ def check_project(
 
 
 def _requirements(project: Project) -> list[Finding]:
-    try:
-        project.required_collections  # noqa: B018  # read once, for all rules
-    except UnreadableError as error:
-        return [Finding("requirements.yml", error.line, Severity.ERROR, "yaml", str(error))]
-    return []
+    found = []
+    for path in requirements.files(project.root):
+        try:
+            read(path)
+        except UnreadableError as error:
+            name = project.name(path)
+            found.append(Finding(name, error.line, Severity.ERROR, "yaml", str(error)))
+    return found
 
 
 def _tasks(project: Project) -> Iterator[Finding]:
@@ -66,17 +69,33 @@ def _tasks(project: Project) -> Iterator[Finding]:
     for role, path in project.task_files():
         name = project.name(path)
         rules = TaskRules(
-            project, table, local, name, project.variables(role), project.searched(role)
+            project,
+            table,
+            local,
+            name,
+            project.variables(role),
+            project.searched(role),
+            role,
+            path,
         )
         try:
             documents = read(path)
         except UnreadableError as error:
-            yield Finding(name, error.line, Severity.ERROR, "yaml", str(error))
+            yield _unreadable(name, error, is_played=role is None or project.is_played(path))
             continue
         for document in documents:
             yield from _plays(name, document)
+            yield from rules.roles(roles_of(document))
+            yield from rules.files(included(document))
             for task in tasks_of(document):
                 yield from rules.check(task)
+
+
+def _unreadable(name: str, error: UnreadableError, *, is_played: bool) -> Finding:
+    if is_played:
+        return Finding(name, error.line, Severity.ERROR, "yaml", str(error))
+    message = f"{error}; it fails if it is included as tasks"
+    return Finding(name, error.line, Severity.WARNING, "yaml", message)
 
 
 def _plays(name: str, document: Located) -> Iterator[Finding]:
@@ -96,8 +115,13 @@ def _templates(project: Project) -> Iterator[Finding]:
     for role in project.roles:
         for path in sorted((role / "templates").glob("**/*.j2")):
             rules = TaskRules(project, table, frozenset(), project.name(path), Variables())
-            lines = path.read_text(errors="replace").splitlines()
-            yield from rules.texts(Located(text, line) for line, text in enumerate(lines, 1))
+            yield from rules.template(path.read_text(errors="replace"))
+        for path in sorted((role / "meta").glob("main.y*ml")):
+            rules = TaskRules(
+                project, table, frozenset(), project.name(path), Variables(), role=role
+            )
+            for document in readable([path]):
+                yield from rules.roles(roles_of(document))
 
 
 def _plugins(project: Project, watched: Sequence[Watch]) -> Iterator[Finding]:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from ansible_operator.check import variables
 from ansible_operator.check.documents import Located, UnreadableError, read
-from ansible_operator.check.tasks import is_playbook
+from ansible_operator.check.requirements import Requirements, required
+from ansible_operator.check.tasks import included, is_playbook, tasks_of
 from ansible_operator.check.variables import Variables
 from ansible_operator.errors import ConfigError
 
@@ -21,6 +22,8 @@ PLUGIN_FOLDERS = (
     *("lookup_plugins", "test_plugins", "vars_plugins", "plugins"),
 )
 _YAML = frozenset({".yml", ".yaml"})
+_SKIPPED = frozenset({"molecule", "tests", ".git"})
+"""Folders in roles whose files no operator plays."""
 
 
 @dataclass(frozen=True)
@@ -50,45 +53,132 @@ class Project:
         )
 
     @cached_property
-    def roles(self) -> list[Path]:
-        """The project's roles."""
-        folder = self.root / "roles"
-        return sorted(path for path in folder.glob("*") if path.is_dir())
+    def watched(self) -> list[Path]:
+        """Where the watches say that playbooks and roles are, and what exists of it."""
+        documents = list(readable([self.watches]))[:1]
+        entries = [entry for document in documents for entry in document.items]
+        nested = [one.keys["finalizer"] for one in entries if "finalizer" in one.keys]
+        places = [
+            self.root / self.inside(item.text)
+            for part in (*entries, *nested)
+            for name, item in part.keys.items()
+            if name.lower() in {"playbook", "role"} and item.text
+        ]
+        return [path for path in dict.fromkeys(places) if path.exists()]
 
-    def task_files(self) -> Iterator[tuple[Path | None, Path]]:
-        """Files of tasks and playbooks, with the role that they belong to."""
+    @cached_property
+    def play_folders(self) -> list[Path]:
+        """Folders of playbooks."""
+        watched = [path.parent for path in self.watched if path.is_file()]
+        return list(dict.fromkeys([self.root, self.root / "playbooks", *watched]))
+
+    @cached_property
+    def roles(self) -> list[Path]:
+        """The project's roles: below ``roles`` at any depth, beside playbooks, and the watched."""
+        found = {path for path in self.watched if path.is_dir()}
+        for folder in {play / "roles" for play in self.play_folders}:
+            found |= {path for path in folder.glob("*") if path.is_dir()}
+            nested = {path.parent for path in folder.glob("**/tasks") if path.is_dir()}
+            found |= {path for path in nested if not _SKIPPED & {*path.parts[len(folder.parts) :]}}
+        return sorted(found)
+
+    def role(self, name: str, near: Path | None = None) -> Path | None:
+        """The folder of a role that plays and roles of the project can name so; None without one.
+
+        Args:
+            name: as it is written; a path may lead to it.
+            near: a role that names it; its neighbours are found too.
+        """
+        given = [
+            Path(part) for part in self.environ.get("ANSIBLE_ROLES_PATH", "").split(":") if part
+        ]
+        places = [place for folder in self.play_folders for place in (folder / "roles", folder)]
+        places += [*given, *([near.parent] if near is not None else [])]
+        places += [role.parent for role in self.roles]
+        found = (place / self.inside(name) for place in places)
+        return next((path for path in found if path.is_dir()), None)
+
+    def has_role(self, name: str, near: Path | None = None) -> bool:
+        """Whether a role is there, or is installed with the requirements."""
+        return name in self.requirements.roles or self.role(name, near) is not None
+
+    @cached_property
+    def _task_files(self) -> list[tuple[Path | None, Path]]:
+        found: dict[Path, Path | None] = {}
         for role in self.roles:
             for part in ("tasks", "handlers"):
                 for path in _found(role / part, _YAML):
-                    yield role, path
-        for folder in (self.root, self.root / "playbooks"):
+                    if not _SKIPPED & {*path.relative_to(role).parts}:
+                        found[path] = role
+        for path in self._playbooks():
+            found.setdefault(path, None)
+        waiting = list(found)
+        while waiting:
+            path = waiting.pop()
+            for other in self._included_by(path, found[path]):
+                if other not in found:
+                    found[other] = found[path]
+                    waiting.append(other)
+        return [(role, path) for path, role in found.items()]
+
+    @cached_property
+    def _named_files(self) -> frozenset[Path]:
+        found = (self._included_by(path, role) for role, path in self._task_files)
+        return frozenset(path for paths in found for path in paths)
+
+    def is_played(self, path: Path) -> bool:
+        """Whether a file in a folder of tasks is one of tasks; some are templates."""
+        return path.stem == "main" or path.resolve() in self._named_files
+
+    def _playbooks(self) -> Iterator[Path]:
+        yield from (path for path in self.watched if path.is_file())
+        for folder in self.play_folders:
             for path in sorted(folder.glob("*.y*ml")):
                 if _is_playbook(path):
-                    yield None, path
+                    yield path
+
+    def _included_by(self, path: Path, role: Path | None) -> Iterator[Path]:
+        for document in readable([path]):
+            for named in included(document):
+                if "{{" not in named.text:
+                    yield from self.files_named(named.text, path, role)
+
+    def files_named(self, name: str, path: Path, role: Path | None) -> list[Path]:
+        """The files that a file of a role, or a playbook, may mean by a name."""
+        bare = self.inside(name.split(maxsplit=1)[0])
+        places = [path.parent, *self.play_folders]
+        if role is not None:
+            places += [role / "tasks", role / "handlers", role]
+        found = dict.fromkeys((place / bare).resolve() for place in places)
+        return [one for one in found if one.is_file()]
+
+    def task_files(self) -> Iterator[tuple[Path | None, Path]]:
+        """Files of tasks and playbooks, with the role that they belong to."""
+        yield from self._task_files
 
     def variables(self, role: Path | None) -> Variables:
         """What the project says of the variables of a role; of those of all roles for None."""
         defaults: dict[str, object] = {}
         assigned = {name: list(values) for name, values in self._assigned.items()}
         for one in self.roles if role is None else [role]:
-            for document in _readable(_found(one / "defaults", _YAML)):
+            for document in readable(_found(one / "defaults", _YAML)):
                 defaults |= {name: item.value for name, item in document.keys.items()}
-            for document in _readable(_found(one / "vars", _YAML)):
+            for document in readable(_found(one / "vars", _YAML)):
                 for name, item in document.keys.items():
                     assigned.setdefault(name, []).append(item.value)
         return Variables(defaults, assigned, self._registered)
 
     @cached_property
     def _assigned(self) -> dict[str, list[object]]:
-        return variables.assigned(_readable(path for _, path in self.task_files()))
+        return variables.assigned(readable(path for _, path in self.task_files()))
 
     @cached_property
     def _registered(self) -> frozenset[str]:
-        return frozenset(variables.registered(_readable(path for _, path in self.task_files())))
+        return frozenset(variables.registered(readable(path for _, path in self.task_files())))
 
     def local_modules(self) -> set[str]:
         """Names of modules and actions that the project has itself."""
-        folders = [self.root, self.root / "playbooks", *self.roles]
+        folders = [*self.play_folders, *self.roles]
         parts = ("library", "action_plugins")
         return {
             path.stem
@@ -99,7 +189,7 @@ class Project:
 
     def plugin_files(self) -> list[Path]:
         """Python files that plays load."""
-        folders = [self.root, self.root / "playbooks", *self.roles]
+        folders = [*self.play_folders, *self.roles]
         found = {
             path
             for folder in folders
@@ -109,33 +199,28 @@ class Project:
         return sorted(found)
 
     @cached_property
-    def required_collections(self) -> dict[str, str]:
-        """Names and versions of collections in ``requirements.yml``."""
-        for path in (self.root / "requirements.yml", self.root / "requirements.yaml"):
-            if path.exists():
-                return _collections(read(path))
-        return {}
+    def requirements(self) -> Requirements:
+        """What is installed beside the project."""
+        return required(self.root)
 
     def searched(self, role: Path | None) -> list[str]:
-        """Collections in which short names are looked up: of the role, and of all plays."""
-        files = [role / "meta" / "main.yml"] if role is not None else []
-        plays = [path for one, path in self.task_files() if one is None]
+        """Collections in which short names are looked up: of the role, of plays, of tasks."""
+        files = _found(role / "meta", _YAML) if role is not None else []
+        files += [path for one, path in self.task_files() if one in (None, role)]
         found: dict[str, None] = {}
-        for path in [*files, *plays]:
-            try:
-                documents = read(path) if path.exists() else []
-            except UnreadableError:
-                continue
-            for part in (item for document in documents for item in (document, *document.items)):
-                listed = part.keys.get("collections")
-                found |= {item.text: None for item in (listed.items if listed else [])}
+        for document in readable(files):
+            for keys in (document.keys, *(item.keys for item in document.items)):
+                found |= _names(keys.get("collections"))
+            for task in tasks_of(document):
+                found |= _names(task.keys.get("collections"))
         return list(found)
 
     def collection(self, name: str) -> Path | None:
         """The folder of a collection that is installed where plays would find it."""
         namespace, _, rest = name.partition(".")
         given = self.environ.get("ANSIBLE_COLLECTIONS_PATH", "").split(os.pathsep)
-        usual = [self.root / "collections", Path.home() / ".ansible" / "collections"]
+        usual = [folder / "collections" for folder in self.play_folders]
+        usual += [Path.home() / ".ansible" / "collections", Path("/usr/share/ansible/collections")]
         for place in [*(Path(path) for path in given if path), *usual]:
             folder = place / "ansible_collections" / namespace / rest
             if folder.is_dir():
@@ -144,7 +229,11 @@ class Project:
 
     def has_collection(self, name: str) -> bool:
         """Whether a collection is required, or installed where plays would find it."""
-        return name in self.required_collections or self.collection(name) is not None
+        return (
+            self.requirements.is_open
+            or name in self.requirements.collections
+            or self.collection(name) is not None
+        )
 
 
 def open_project(root: Path, watches: str, environ: Mapping[str, str]) -> Project:
@@ -170,7 +259,7 @@ def _found(folder: Path, suffixes: Iterable[str]) -> list[Path]:
     return sorted(path for path in folder.glob("**/*") if path.suffix in suffixes)
 
 
-def _readable(paths: Iterable[Path]) -> Iterator[Located]:
+def readable(paths: Iterable[Path]) -> Iterator[Located]:
     """The documents of files; those that are no YAML are reported elsewhere."""
     for path in paths:
         try:
@@ -186,14 +275,8 @@ def _is_playbook(path: Path) -> bool:
         return False
 
 
-def _collections(documents: Iterable[Located]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for document in documents:
-        listed = document.keys.get("collections")
-        for item in listed.items if listed else []:
-            if item.text:
-                found[item.text] = ""
-            elif "name" in item.keys:
-                version = item.keys.get("version")
-                found[item.keys["name"].text] = version.text if version else ""
-    return found
+def _names(listed: Located | None) -> dict[str, None]:
+    """The names of a list, or of one name without a list."""
+    if listed is None:
+        return {}
+    return {item.text: None for item in (listed.items or [listed]) if item.text}

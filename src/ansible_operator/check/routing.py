@@ -17,7 +17,7 @@ class Routing:
 
     Attributes:
         modules: that it contains; empty if no ansible-core is installed.
-        redirects: for ``modules``, ``filter`` and ``lookup``: full names by short ones.
+        redirects: for ``modules``, ``filter``, ``lookup`` and ``test``: full names by short ones.
         removed: messages by module.
     """
 
@@ -46,7 +46,7 @@ def load(folder: Path | None) -> Routing:
     table: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)["plugin_routing"]
     redirects = {
         kind: {name: str(item["redirect"]) for name, item in entries.items() if "redirect" in item}
-        for kind in ("modules", "filter", "lookup")
+        for kind in ("modules", "filter", "lookup", "test")
         if (entries := table.get(kind, {})) is not None
     }
     removed = {

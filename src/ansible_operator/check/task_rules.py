@@ -4,23 +4,28 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from ansible_operator.check import installed
 from ansible_operator.check.conditions import SINCE, Kind, kind_of
 from ansible_operator.check.documents import Located
+from ansible_operator.check.expressions import uses
 from ansible_operator.check.findings import Finding, Severity
+from ansible_operator.check.installed import State
 from ansible_operator.check.project import Project
 from ansible_operator.check.routing import Routing
-from ansible_operator.check.tasks import Task
+from ansible_operator.check.tasks import BLOCKS, Task
 from ansible_operator.check.variables import Variables
 
 CONDITIONALS = ("when", "failed_when", "changed_when", "until")
 _ASSERT = frozenset({"assert", "ansible.builtin.assert"})
 _ROLES = frozenset({"include_role", "import_role"})
-_FILTER = re.compile(r"\|\s*([A-Za-z_][\w.]*)")
-_LOOKUP = re.compile(r"\b(?:lookup|query|q)\(\s*['\"]([\w.]+)['\"]")
+_FULL = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*\.\w[\w.]*")
+_EMBEDDED = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _PROXY = re.compile(r"\b(?:localhost|127\.0\.0\.1):8888\b")
 _CONNECTIONS = frozenset({"host", "kubeconfig", "api_key", "context"})
 _KUBERNETES = "kubernetes.core."
+_MOST_REDIRECTS = 5
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class TaskRules:
         path: of the file, as it is reported.
         known: what the project says of the variables of the role.
         searched: collections whose modules may be named without them.
+        role: that the file belongs to; None for a playbook.
+        file: the file, from which names of other files start.
     """
 
     project: Project
@@ -39,6 +46,8 @@ class TaskRules:
     path: str
     known: Variables
     searched: Sequence[str] = ()
+    role: Path | None = None
+    file: Path | None = None
 
     def check(self, task: Task) -> Iterator[Finding]:
         """Everything that is found in one task."""
@@ -47,9 +56,11 @@ class TaskRules:
             yield from self._module(task)
             yield from self._role(task)
             yield from self._differences(task)
-        if task.module or task.keys.get("vars"):
-            inside = [task.arguments, *(task.keys[k] for k in ("vars", "loop") if k in task.keys)]
-            yield from self.texts(text for part in inside for text in part.strings())
+        for key, part in task.keys.items():
+            if key not in BLOCKS and key not in CONDITIONALS and key != "name":
+                yield from self.texts(part.strings())
+            if key.startswith("with_"):
+                yield from self._plugin("lookup", key.removeprefix("with_"), part.line)
 
     def _found(
         self, line: int, severity: Severity, code: str, message: str, since: str = ""
@@ -67,9 +78,14 @@ class TaskRules:
     def _conditional(self, item: Located) -> Iterator[Finding]:
         if isinstance(item.value, bool) or item.value is None:
             return
-        text = str(item.value).strip()
-        if text.startswith("{{") and text.endswith("}}"):
+        text = item.written.strip()
+        if text.startswith("{{") and text.endswith("}}") and text.count("{{") == 1:
             text = text[2:-2].strip()
+        if "{{" in text and item.text:
+            yield from self._embedded(text, item.line)
+            return
+        if item.text:
+            yield from self._plugins(Located("{{ " + text + " }}", item.line))
         try:
             kind = kind_of(text, self.known)
         except ValueError as error:
@@ -83,6 +99,19 @@ class TaskRules:
             message = f"the conditional `{text}` fails if it is not a boolean"
             code = "conditional-maybe-not-boolean"
             yield self._found(item.line, Severity.WARNING, code, message, SINCE)
+
+    def _embedded(self, text: str, line: int) -> Iterator[Finding]:
+        """A conditional with templates in it, which older releases render before they judge it."""
+        yield from self._plugins(Located(text, line))
+        for inner in _EMBEDDED.findall(text):
+            try:
+                kind_of(inner, self.known)
+            except ValueError as error:
+                message = f"the conditional `{text}` cannot be parsed: {error}"
+                yield self._found(line, Severity.ERROR, "conditional-syntax", message)
+                return
+        message = f"the conditional `{text}` has templates in it; write it without braces"
+        yield self._found(line, Severity.ERROR, "conditional-template", message, SINCE)
 
     def _module(self, task: Task) -> Iterator[Finding]:
         module = task.module
@@ -102,6 +131,25 @@ class TaskRules:
                 yield self._found(task.line, Severity.ERROR, "module-unknown", message)
             return
         yield from self._collection(full, task.line, f"module {module}")
+        yield from self._installed(module, full, task.line)
+
+    def _installed(self, module: str, full: str, line: int) -> Iterator[Finding]:
+        """What an installed collection says of a module; the end of its redirections counts."""
+        for _ in range(_MOST_REDIRECTS):
+            collection, name = ".".join(full.split(".")[:2]), ".".join(full.split(".")[2:])
+            folder = self.project.collection(collection)
+            if folder is None or collection == "ansible.builtin":
+                return
+            found = installed.module(folder, name)
+            if found.state is State.REMOVED:
+                message = f"{module} is not in {collection} any more: {found.message}"
+                yield self._found(line, Severity.ERROR, "module-removed", message)
+            elif found.state is State.ABSENT:
+                message = f"no module {name} is in the installed collection {collection}"
+                yield self._found(line, Severity.ERROR, "module-unknown", message)
+            if not found.redirect:
+                return
+            full = found.redirect
 
     def _searched(self, module: str) -> str:
         """The full name of a module of a collection that the role or a play lists.
@@ -110,7 +158,7 @@ class TaskRules:
         """
         for name in self.searched:
             folder = self.project.collection(name)
-            if folder is None or (folder / "plugins" / "modules" / f"{module}.py").exists():
+            if folder is None or installed.module(folder, module).state is not State.ABSENT:
                 return f"{name}.{module}"
         return ""
 
@@ -118,18 +166,41 @@ class TaskRules:
         collection = ".".join(full.split(".")[:2])
         if collection == "ansible.builtin" or self.project.has_collection(collection):
             return
-        message = f"{user} needs the collection {collection}, which requirements.yml does not name"
+        message = f"{user} needs the collection {collection}, which is not required"
         yield self._found(line, Severity.ERROR, "collection-missing", message)
 
     def _role(self, task: Task) -> Iterator[Finding]:
         named = task.arguments.keys.get("name")
-        if task.module.rpartition(".")[2] not in _ROLES or named is None or "{{" in named.text:
-            return
-        if named.text.count(".") == 2:
-            yield from self._collection(named.text, named.line, f"role {named.text}")
-        elif named.text and named.text not in {role.name for role in self.project.roles}:
-            message = f"the role {named.text} is not in roles/"
-            yield self._found(named.line, Severity.ERROR, "role-missing", message)
+        if task.module.rpartition(".")[2] in _ROLES and named is not None:
+            yield from self.roles([named])
+
+    def roles(self, names: Iterable[Located]) -> Iterator[Finding]:
+        """Roles that are named and are neither in the project nor installed with it."""
+        for named in names:
+            text = named.text
+            if not text or "{{" in text or self.project.has_role(text, self.role):
+                continue
+            if _FULL.fullmatch(text):
+                yield from self._collection(text, named.line, f"role {text}")
+            elif not any(self._role_of(collection, text) for collection in self.searched):
+                message = f"the role {text} is not in the project or its requirements"
+                yield self._found(named.line, Severity.ERROR, "role-missing", message)
+
+    def _role_of(self, collection: str, name: str) -> bool:
+        """Whether a collection may have a role; one that is not installed here may."""
+        folder = self.project.collection(collection)
+        return folder is None or (folder / "roles" / name).is_dir()
+
+    def files(self, names: Iterable[Located]) -> Iterator[Finding]:
+        """Files of tasks and plays that are included and do not exist."""
+        for named in names:
+            if "{{" in named.text or not named.text.strip() or self.file is None:
+                continue
+            if _FULL.fullmatch(named.text) and not named.text.endswith((".yml", ".yaml")):
+                continue
+            if not self.project.files_named(named.text, self.file, self.role):
+                message = f"the included file {named.text} does not exist"
+                yield self._found(named.line, Severity.ERROR, "file-missing", message)
 
     def _differences(self, task: Task) -> Iterator[Finding]:
         full = self.routing.full_name(task.module) or task.module
@@ -156,12 +227,22 @@ class TaskRules:
                     "others are answered with 401"
                 )
                 yield self._found(text.line, Severity.ERROR, "proxy-token", message)
-            if "{{" in text.text or "{%" in text.text:
-                yield from self._plugins(text)
+            yield from self._plugins(text)
+
+    def template(self, text: str) -> Iterator[Finding]:
+        """Everything that is found in the text of a template, by its lines."""
+        lines = (Located(line, number) for number, line in enumerate(text.splitlines(), 1))
+        for located in lines:
+            if _PROXY.search(located.text):
+                yield from self.texts([Located(_PROXY.findall(located.text)[0], located.line)])
+        for use in uses(text):
+            yield from self._plugin(use.kind, use.name, use.line)
 
     def _plugins(self, text: Located) -> Iterator[Finding]:
-        for kind, pattern in (("filter", _FILTER), ("lookup", _LOOKUP)):
-            for name in dict.fromkeys(pattern.findall(text.text)):
-                full = self.routing.redirects.get(kind, {}).get(name, name)
-                if full.count(".") == 2:
-                    yield from self._collection(full, text.line, f"{kind} {name}")
+        for use in uses(text.text):
+            yield from self._plugin(use.kind, use.name, text.line)
+
+    def _plugin(self, kind: str, name: str, line: int) -> Iterator[Finding]:
+        full = self.routing.redirects.get(kind, {}).get(name, name)
+        if _FULL.fullmatch(full):
+            yield from self._collection(full, line, f"{kind} {name}")

@@ -57,6 +57,7 @@ KEYWORDS = frozenset(
         "always",
     }
 )
+_INCLUDES = frozenset({"include_tasks", "import_tasks", "import_playbook"})
 PLAY_KEYWORDS = frozenset({"hosts", "import_playbook", "ansible.builtin.import_playbook"})
 
 
@@ -113,6 +114,30 @@ def _task(item: Located) -> Task:
         if name not in KEYWORDS and not name.startswith("with_"):
             return Task(name, arguments, item.keys, arguments.line)
     return Task("", Located(None, item.line), item.keys, item.line)
+
+
+def included(document: Located) -> Iterator[Located]:
+    """The names of the files of tasks and plays that a file includes, as written."""
+    for play in document.items:
+        for key in ("import_playbook", "ansible.builtin.import_playbook"):
+            if key in play.keys:
+                yield play.keys[key]
+    for task in tasks_of(document):
+        if task.module.rpartition(".")[2] in _INCLUDES:
+            named = task.arguments.keys.get("file") or task.arguments
+            if named.text:
+                yield named
+
+
+def roles_of(document: Located) -> Iterator[Located]:
+    """The names of the roles that plays, or the dependencies of a role, list."""
+    plays = [play.keys["roles"] for play in document.items if "roles" in play.keys]
+    listed = document.keys.get("dependencies")
+    for item in (one for part in [*plays, *([listed] if listed else [])] for one in part.items):
+        for key in ("role", "name"):
+            if item.text or key in item.keys:
+                yield item if item.text else item.keys[key]
+                break
 
 
 def _named(arguments: Located) -> str:

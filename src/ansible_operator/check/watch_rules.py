@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a watches file will not work, or works differently."""
 
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,22 @@ from pathlib import Path
 from ansible_operator.check.documents import Located, UnreadableError, read
 from ansible_operator.check.findings import Finding, Severity
 from ansible_operator.check.project import HOME, Project
-from ansible_operator.errors import ConfigError
-from ansible_operator.watches import Watch, load
+from ansible_operator.logs import silent
+from ansible_operator.watches import Watch, WatchesError, load
+
+_USUAL = frozenset({"group", "version", "kind", "role", "playbook", "name", "vars"})
+_FIELD = re.compile(r"struct field alias\.(\w+)")
+_MISMATCH = re.compile(
+    r".*cannot unmarshal (?P<found>\w+)(?: \S+)? into Go (?:value|struct field \w+\.(?P<field>\w+))"
+    r" of type (?P<expected>.*)"
+)
+_TYPES = {
+    "string": "string",
+    "bool": "bool",
+    "int": "whole number",
+    "[]string": "array",
+    "[]watches.alias": "array",
+}
 
 
 def check_watches(project: Project) -> tuple[list[Watch], list[Finding]]:
@@ -19,13 +34,13 @@ def check_watches(project: Project) -> tuple[list[Watch], list[Finding]]:
         documents = read(project.watches)
     except UnreadableError as error:
         return [], [Finding(path, error.line, Severity.ERROR, "yaml", str(error))]
-    entries = [item for document in documents for item in document.items]
+    entries = [item for document in documents[:1] for item in document.items]
     try:
         watches = _load(project)
-    except ConfigError as error:
-        problem = str(error).replace(str(project.root), HOME)
-        line = _line_of(problem, entries)
-        return [], [Finding(path, line, Severity.ERROR, "watches", problem)]
+    except WatchesError as error:
+        problem = error.problem.replace(str(project.root), HOME)
+        line = _line_of(problem, entries[error.entry - 1]) if error.entry else 1
+        return [], [Finding(path, line, Severity.ERROR, "watches", _in_words(problem))]
     found = [
         finding
         for watch, entry in zip(watches, entries, strict=False)
@@ -41,20 +56,35 @@ def _load(project: Project) -> list[Watch]:
         "HOME": str(project.root),
         "ANSIBLE_ROLES_PATH": str(project.root / "roles"),
     }
-    with tempfile.TemporaryDirectory(prefix="ansible-operator-") as folder:
+    with silent(), tempfile.TemporaryDirectory(prefix="ansible-operator-") as folder:
         copy = Path(folder) / "watches.yaml"
         copy.write_text(project.inside(project.watches.read_text()))
         return load(copy, environ=environ, cwd=project.root)
 
 
-def _line_of(problem: str, entries: list[Located]) -> int:
-    """The line of the entry whose kind, role or playbook an error names; 0 if none is."""
-    for entry in entries:
-        keys = {name.lower(): item for name, item in entry.keys.items()}
-        for name in ("playbook", "role", "kind"):
-            if name in keys and keys[name].text and keys[name].text in problem:
-                return keys[name].line
-    return 0
+def _line_of(problem: str, entry: Located) -> int:
+    """The line of the key that an error of an entry names, or whose value it names."""
+    keys = {name.lower(): item for name, item in entry.keys.items()}
+    words = [word.lower() for word in re.findall(r"\w+", problem)]
+    field = _FIELD.search(problem)
+    for word in [field[1].lower()] if field else words:
+        if word in keys and word not in _USUAL:
+            return keys[word].line
+    for name in ("playbook", "role"):
+        if name in keys and keys[name].text and keys[name].text in problem:
+            return keys[name].line
+    return entry.line
+
+
+def _in_words(problem: str) -> str:
+    """An error of a value of the wrong type, without the types of Go."""
+    match = _MISMATCH.fullmatch(problem)
+    if match is None:
+        return problem
+    field, found, expected = match["field"], match["found"], match["expected"]
+    whole = "the file" if "[]" in expected else "an entry"
+    name = field[:1].lower() + field[1:] if field else whole
+    return f"{name} is of type {found}, not {_TYPES.get(expected, 'object')}"
 
 
 def _differences(path: str, watch: Watch, entry: Located) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 
 from ansible_operator.watches.durations import InvalidDuration, format_duration, parse_duration
 from ansible_operator.watches.environment import ansible_verbosity, max_concurrent_reconciles
-from ansible_operator.watches.loader import load
+from ansible_operator.watches.loader import WatchesError, load
 from ansible_operator.watches.model import (
     Admission,
     DependentAnnotations,
@@ -34,6 +34,7 @@ __all__ = [
     "Retry",
     "Selector",
     "Watch",
+    "WatchesError",
     "ansible_verbosity",
     "format_duration",
     "load",

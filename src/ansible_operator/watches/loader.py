@@ -42,6 +42,20 @@ _LONGEST_MESSAGE = 1000
 _LOG = get_logger("watches")
 
 
+class WatchesError(ConfigError):
+    """A watches file that cannot be used.
+
+    Attributes:
+        problem: what is wrong, without the name of the file.
+        entry: number of the entry that it is wrong with, from 1; 0 for the file as a whole.
+    """
+
+    def __init__(self, place: str, entry: int, problem: str) -> None:
+        super().__init__(f"{place}: {problem}")
+        self.problem = problem
+        self.entry = entry
+
+
 def load(
     path: Path,
     *,
@@ -58,7 +72,7 @@ def load(
         strict: refuse unknown keys and variables that are not set; ``$$`` is a dollar sign.
 
     Raises:
-        ConfigError: the file cannot be used; the first problem found.
+        WatchesError: the file cannot be used; the first problem found.
     """
     env = os.environ if environ is None else environ
     with _about(f"watches file {path}"):
@@ -66,7 +80,7 @@ def load(
     watches: list[Watch] = []
     seen: set[KindName] = set()
     for number, entry in enumerate(entries, 1):
-        with _about(f"watches file {path}: {_entry(number, entry)}"):
+        with _about(f"watches file {path}: {_entry(number, entry)}", number):
             watch = _watch(Fields(entry, "alias"), cwd or Path.cwd(), env)
             watches.append(watch)
             try:
@@ -100,18 +114,18 @@ def _read(path: Path) -> str:
 
 
 @contextmanager
-def _about(what: str) -> Iterator[None]:
+def _about(what: str, entry: int = 0) -> Iterator[None]:
     """Let errors say what they are about, and quote no more than fits in a line of a log.
 
     Raises:
-        ConfigError: as inside.
+        WatchesError: as inside.
     """
     try:
         yield
     except ConfigError as error:
         text = str(error)
         text = text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
-        raise ConfigError(f"{what}: {text}") from error
+        raise WatchesError(what, entry, text) from error
 
 
 def _entry(number: int, entry: Mapping[str, Any]) -> str:
