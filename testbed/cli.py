@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: ``python -m testbed COMMAND``."""
 
-import signal
 import sys
 from collections import deque
 
@@ -9,6 +8,7 @@ import click
 
 from testbed import add_ons, building, lifecycle, toolchain
 from testbed.errors import NotFoundError, TestBedError
+from testbed.interrupts import end_as_by_ctrl_c
 from testbed.processes import resident_mebibytes
 from testbed.state import NodeKind
 
@@ -154,7 +154,7 @@ def logs(name: str, lines: int, process: str | None) -> None:
 def main() -> None:
     """Run the command line; an expected error is one line and exit code 1."""
     # Asked to end, it ends as after Ctrl-C: compilers that it has started go with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_as_by_ctrl_c()
     try:
         cli(standalone_mode=False)
     except click.exceptions.Abort:
