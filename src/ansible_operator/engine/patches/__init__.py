@@ -59,6 +59,7 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
     )
 
     versions.censor_failures()
+    versions.defer_inventory_server()
     recording.record_display(recorder)
     recording.record_callbacks(recorder)
     performance: dict[str, Callable[[], None]] = {

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from ansible_operator.engine.patches.versions import HAS_PROFILES
+from ansible_operator.engine.patches.versions import HAS_PROFILES, HAS_UNIFIED_RESULTS
 
 
 def identity(play_or_task: Any) -> str:
@@ -50,6 +50,10 @@ def content_of(result: Any) -> Any:
 
 def cleaned(result: Any) -> Any:
     """The copy of a task result that callbacks get: cleaned, censored for ``no_log``."""
+    if HAS_UNIFIED_RESULTS:
+        from ansible.executor.task_result import CallbackTaskResult
+
+        return CallbackTaskResult(host=result.host, task=result.task, utr=result.utr)
     return result.as_callback_task_result() if HAS_PROFILES else result.clean_copy()
 
 

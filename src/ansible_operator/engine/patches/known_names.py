@@ -54,6 +54,7 @@ class Replaced(NamedTuple):
 
 
 _2_19 = (2, 19)
+_2_21 = (2, 21)
 TOUCHED = (
     Touched("ansible.constants", "", ("config", "INVENTORY_ENABLED", "DEFAULT_LOCAL_TMP")),
     Touched("ansible.context", "", ("CLIARGS",)),
@@ -89,7 +90,17 @@ TOUCHED = (
         ("_stdout_callback_name",),
         since=_2_19,
     ),
-    Touched("ansible.executor.task_result", "", ("_PRESERVE",)),
+    Touched("ansible._internal._rpc_host", "LocalManager", ("shared_instance",), since=_2_21),
+    Touched("ansible._internal._task", "", ("PRESERVE",), since=_2_21),
+    Touched("ansible._internal._task", "TaskContext", ("inventory_rpc_client",), since=_2_21),
+    Touched(
+        "ansible._internal._worker._inventory_rpc",
+        "InventoryRPC",
+        ("add_group", "add_host"),
+        since=_2_21,
+    ),
+    Touched("ansible.executor.task_queue_manager", "", ("_rpc_host",), since=_2_21),
+    Touched("ansible.executor.task_result", "", ("_PRESERVE",), before=_2_21),
     Touched(
         "ansible.executor.task_result",
         "TaskResult",
@@ -103,7 +114,11 @@ TOUCHED = (
         since=_2_19,
     ),
     Touched(
-        "ansible.executor.task_result", "_RawTaskResult", ("as_callback_task_result",), since=_2_19
+        "ansible.executor.task_result",
+        "_RawTaskResult",
+        ("as_callback_task_result",),
+        since=_2_19,
+        before=_2_21,
     ),
     Touched("ansible.inventory.manager", "InventoryManager", ("_fetch_inventory_plugins",)),
     Touched("ansible.module_utils.basic", "", ("_ANSIBLE_ARGS",)),
@@ -294,7 +309,21 @@ REPLACED = (
         "ansible.playbook.role",
         "Role.__init__",
         "self play from_files from_include validate public static",
+        before=_2_21,
     ),
+    Replaced(
+        "ansible.playbook.role",
+        "Role.__init__",
+        "self play from_files from_include validate public static rescuable",
+        since=_2_21,
+    ),
+    Replaced(
+        "ansible._internal._task",
+        "TaskContext.create",
+        "task task_vars host_name",
+        since=_2_21,
+    ),
+    Replaced("ansible.executor.task_result", "CallbackTaskResult", "host task utr", since=_2_21),
     Replaced(
         "ansible.plugins.action",
         "ActionBase._execute_module",

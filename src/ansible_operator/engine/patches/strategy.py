@@ -27,7 +27,12 @@ from ansible.plugins.strategy import StrategyBase, StrategySentinel
 from ansible.template import Templar
 
 from ansible_operator.engine.patches.copies import isolated
-from ansible_operator.engine.patches.versions import strategy_module, task_context, worker_of
+from ansible_operator.engine.patches.versions import (
+    serve_inventory,
+    strategy_module,
+    task_context,
+    worker_of,
+)
 
 _LOCAL = ("local", "ansible.builtin.local", "ansible.legacy.local")
 _read_results = strategy_module().results_thread_main
@@ -42,6 +47,7 @@ def install() -> None:
         self: Any, host: Any, task: Any, task_vars: Any, play_context: Any
     ) -> None:
         self._results_thread.need()
+        serve_inventory()
         stock(self, host, task, task_vars, play_context)
 
     def queue_task(self: Any, host: Any, task: Any, task_vars: Any, play_context: Any) -> None:
@@ -130,19 +136,19 @@ def _execute_here(strategy: Any, host: Any, task: Any, task_vars: Any, play_cont
     strategy._tqm.send_callback("v2_runner_on_start", host, task)
     # The worker sends its result before the strategy waits for it.
     strategy._pending_results += 1
-    _run_as_worker(worker, own_task)
+    _run_as_worker(worker)
 
 
-def _run_as_worker(worker: Any, task: Any) -> None:
+def _run_as_worker(worker: Any) -> None:
     """Run the worker's code; what it changes in the process is taken back."""
     streams = sys.stdout, sys.stderr
     directory, environment = Path.cwd(), dict(os.environ)
     sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
     try:
-        with task_context(task):
+        with task_context(worker._task, worker._task_vars, worker._host.name):
             worker._run()
     except SystemExit as error:
-        raise AnsibleError(f"The task {task.get_name()!r} ended its process.") from error
+        raise AnsibleError(f"The task {worker._task.get_name()!r} ended its process.") from error
     finally:
         sys.stdout, sys.stderr = streams
         os.chdir(directory)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything in which ansible-core 2.18, 2.19 and 2.20 differ, as far as the engine sees it.
+"""Everything in which ansible-core 2.18 to 2.21 differ, as far as the engine sees it.
 
 Imported by the template and its forks only: it imports Ansible.
 """
@@ -10,6 +10,7 @@ import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import ansible.cli
@@ -22,6 +23,9 @@ from ansible.utils.display import Display
 VERSION = tuple(int(part) for part in __version__.split(".")[:2])
 HAS_PROFILES = VERSION >= (2, 19)
 """Whether module arguments and results are serialized by a profile."""
+HAS_UNIFIED_RESULTS = VERSION >= (2, 21)
+"""Whether results are objects until a callback or a variable needs them, and workers add hosts and
+groups to the inventory by requests to the process of the play."""
 
 
 ROLE_FILE: dict[str, Any] = {"trusted_as_template": True} if HAS_PROFILES else {}
@@ -34,6 +38,11 @@ def censor_failures() -> None:
     From 2.19 on Ansible prints the message, and the lines of the playbook around it, although it
     censors the result.
     """
+    if HAS_UNIFIED_RESULTS:
+        from ansible._internal import _task
+
+        _task.PRESERVE -= {"exception"}
+        return
     from ansible.executor import task_result
 
     preserved = getattr(task_result, "_PRESERVE", None)
@@ -75,8 +84,15 @@ def trusted(value: Any) -> Any:
 
 
 @contextmanager
-def task_context(task: Any) -> Iterator[None]:
+def task_context(task: Any, task_vars: dict[str, Any], host_name: str) -> Iterator[None]:
     """What a worker's process is set up with around a task."""
+    if HAS_UNIFIED_RESULTS:
+        from ansible._internal import _task
+
+        with _task.TaskContext.create(task, task_vars, host_name) as context:
+            context.inventory_rpc_client = _InventoryHere()
+            yield
+        return
     if VERSION >= (2, 19):
         from ansible._internal import _task
 
@@ -91,6 +107,49 @@ def task_context(task: Any) -> Iterator[None]:
         yield
     finally:
         del display.set_queue
+
+
+class _InventoryHere:
+    """Adds hosts and groups in the process of the play.
+
+    A request to it would wait for the thread that executes the task.
+    """
+
+    def add_host(self, host_info: Any) -> bool:
+        return bool(_inventory_requests().add_host.__wrapped__(_passed(host_info)))
+
+    def add_group(self, host_name: str, group_info: Any) -> bool:
+        return bool(_inventory_requests().add_group.__wrapped__(host_name, _passed(group_info)))
+
+
+def _inventory_requests() -> Any:
+    from ansible._internal._worker import _inventory_rpc
+
+    return _inventory_rpc.InventoryRPC
+
+
+def _passed(value: Any) -> Any:
+    """A value as a request hands it over: nothing is shared with the variables of the task."""
+    return ForkingPickler.loads(ForkingPickler.dumps(value))
+
+
+def defer_inventory_server() -> None:
+    """Keep plays from starting the thread that answers workers, which few of them have."""
+    if not HAS_UNIFIED_RESULTS:
+        return
+    from ansible.executor import task_queue_manager
+
+    deferred = types.SimpleNamespace(shared_instance=lambda: None)
+    vars(task_queue_manager)["_rpc_host"] = types.SimpleNamespace(LocalManager=deferred)
+
+
+def serve_inventory() -> None:
+    """Start that thread, unless it runs, before a worker is forked."""
+    if not HAS_UNIFIED_RESULTS:
+        return
+    from ansible._internal import _rpc_host
+
+    _rpc_host.LocalManager.shared_instance()
 
 
 def containers() -> dict[type, Callable[[Any, Any], Any]]:
