@@ -436,6 +436,10 @@ def known_metrics() -> set[str]:
     return names
 
 
+OF_KUBELETS = {"kubelet_volume_stats_available_bytes", "kubelet_volume_stats_capacity_bytes"}
+"""What kubelets show of the volumes of PersistentVolumeClaims."""
+
+
 def test_alerts_and_dashboard_use_metrics_that_exist(helm: Helm) -> None:
     documents = helm.template(OPERATOR, *EVERYTHING)
     [group] = find(documents, "PrometheusRule")["spec"]["groups"]
@@ -448,7 +452,7 @@ def test_alerts_and_dashboard_use_metrics_that_exist(helm: Helm) -> None:
     )
     assert len(metrics_in(alerts)) >= 5
     assert len(metrics_in(panels)) >= 10
-    assert metrics_in(alerts) | metrics_in(panels) <= known_metrics()
+    assert metrics_in(alerts) | metrics_in(panels) <= known_metrics() | OF_KUBELETS
 
 
 def test_the_monitor_finds_the_service(helm: Helm) -> None:
