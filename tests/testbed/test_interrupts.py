@@ -16,8 +16,8 @@ stop = threading.Event()
 try:
     with ThreadPoolExecutor(1) as pool:
         waiting = [pool.submit(stop.wait, 20)]
-        print("waiting", flush=True)
         try:
+            print("waiting", flush=True)
             list(as_completed(waiting))
         finally:
             stop.set()
