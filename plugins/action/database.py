@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..module_utils.clients.kubernetes.applying import Writer
 from ..module_utils.database.reconciler import Reconciler
 from ..plugin_utils.kubernetes.database_object import DatabaseObjectAction
 
@@ -16,13 +14,4 @@ class ActionModule(DatabaseObjectAction):
     """Create or drop the database of a Database."""
 
     RESULT: ClassVar[str] = "database"
-
-    def reconciler(self, writer: Writer, arguments: Mapping[str, Any]) -> Reconciler:
-        """Return what asks the database."""
-        return Reconciler(
-            writer=writer,
-            resource=arguments["resource"],
-            cluster=arguments["cluster"],
-            service=arguments["service"],
-            seconds=arguments["timeout"],
-        )
+    RECONCILER: ClassVar[type[Reconciler]] = Reconciler

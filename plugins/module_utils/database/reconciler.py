@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ..api.timestamps import timestamp_now
 from ..api.types import Resource
 from ..clients.kubernetes.applying import Writer
-from ..clients.sql import LoginRefused, SqlError, converse
+from ..clients.sql import SqlError, converse
 from ..database_objects.conditions import is_fresh
 from ..database_objects.conversation import Conversation
-from ..database_objects.root_session import Refused, root
+from ..database_objects.root_session import Refused, refusal, root
 from ..reporting.reasons import ObjectReason
 from . import conversation
 from .conversation import Known, Outcome
@@ -78,13 +78,8 @@ class Reconciler:
         try:
             session = root(self.writer, self.cluster, self.service)
             return converse(session, conversation, self.seconds)
-        except LoginRefused as error:
-            message = f"as root, {error}"
-            raise Refused(ObjectReason.DEPENDENCY_NOT_READY, message) from None
         except SqlError as error:
-            is_refused = error.refused
-            reason = ObjectReason.STATEMENT_REFUSED if is_refused else ObjectReason.SQL_NOT_ANSWERED
-            raise Refused(reason, error.said()) from None
+            raise refusal(error, error.said()) from None
 
 
 def _kept(known: Known, outcome: Outcome) -> DatabaseResults:

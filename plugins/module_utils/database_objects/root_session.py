@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..api.types import Resource
 from ..clients.kubernetes.applying import Writer
-from ..clients.sql import Entrance
+from ..clients.sql import Entrance, LoginRefused, SqlError
 from ..cluster.logins import entrance, root_login
 from ..reporting.reasons import ObjectReason
 
@@ -37,3 +37,16 @@ def root(writer: Writer, cluster: Resource, service: str) -> Entrance:
         return entrance(writer, cluster, service, root_login(writer, cluster))
     except ValueError as error:
         raise Refused(ObjectReason.DEPENDENCY_NOT_READY, str(error)) from None
+
+
+def refusal(error: SqlError, message: str) -> Refused:
+    """Return what is reported of a session of root that failed.
+
+    Args:
+        error: what ended it.
+        message: what is said where root could log in; it holds no secret.
+    """
+    if isinstance(error, LoginRefused):
+        return Refused(ObjectReason.DEPENDENCY_NOT_READY, f"as root, {error}")
+    reason = ObjectReason.STATEMENT_REFUSED if error.refused else ObjectReason.SQL_NOT_ANSWERED
+    return Refused(reason, message)

@@ -10,7 +10,7 @@ from typing import Any
 from ..api.timestamps import timestamp_now
 from ..api.types import Resource
 from ..clients.kubernetes.applying import Writer
-from ..clients.sql import Entrance, LoginRefused, SqlError, accepts, converse
+from ..clients.sql import Entrance, SqlError, accepts, converse
 from ..cluster.connection import Connection, Target, identifying_labels
 from ..cluster.connection_writer import is_written, write, write_one
 from ..cluster.logins import find_secret
@@ -18,7 +18,7 @@ from ..cluster.passwords import broken_rule, login_problem, random_password
 from ..cluster.rendering import render_matrixonecluster
 from ..cluster.root_credential import Login, login_of, mistake_in, version_of
 from ..database_objects.conditions import is_fresh
-from ..database_objects.root_session import Refused, root
+from ..database_objects.root_session import Refused, refusal, root
 from ..reporting.reasons import ObjectReason
 from . import connection, conversation
 from .conversation import Outcome, Password
@@ -198,12 +198,8 @@ def _of_statement(error: SqlError) -> Refused:
     """Return what is reported of a session of root; words may quote a password."""
     if rule := broken_rule(error.words):
         return Refused(ObjectReason.PASSWORD_REFUSED, rule)
-    if isinstance(error, LoginRefused):
-        return Refused(ObjectReason.DEPENDENCY_NOT_READY, f"as root, {error}")
     why = login_problem(error.words)
-    text = f"{error}: {why}" if why else str(error)
-    reason = ObjectReason.STATEMENT_REFUSED if error.refused else ObjectReason.SQL_NOT_ANSWERED
-    return Refused(reason, text)
+    return refusal(error, f"{error}: {why}" if why else str(error))
 
 
 def _of_login(error: SqlError) -> Refused:

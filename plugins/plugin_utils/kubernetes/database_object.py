@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping
 from typing import Any, ClassVar, Protocol
 
 from ...module_utils.api.errors import InvalidSpec
+from ...module_utils.api.types import Resource
 from ...module_utils.clients.kubernetes.applying import Writer
 from ...module_utils.clients.kubernetes.errors import KubeError
 from ...module_utils.clients.kubernetes.session import Session
@@ -30,6 +29,16 @@ class Results(Protocol):
 class Reconciler(Protocol):
     """Brings what a resource stands for about, or drops it."""
 
+    def __init__(
+        self,
+        writer: Writer,
+        resource: Resource,
+        cluster: Resource,
+        service: str,
+        seconds: float,
+    ) -> None:
+        """Take what each `Reconciler` of a kind documents."""
+
     def keep(self) -> Results:
         """Create it, or bring it to what is desired."""
 
@@ -42,6 +51,7 @@ class DatabaseObjectAction(KubeAction):
 
     Attributes:
         RESULT: the name under which the results are returned.
+        RECONCILER: asks the database.
     """
 
     SPEC: ClassVar[dict[str, Any]] = {
@@ -52,16 +62,19 @@ class DatabaseObjectAction(KubeAction):
         "timeout": {"type": "float", "default": 10.0},
     }
     RESULT: ClassVar[str]
-
-    @abstractmethod
-    def reconciler(self, writer: Writer, arguments: Mapping[str, Any]) -> Reconciler:
-        """Return what asks the database."""
+    RECONCILER: ClassVar[type[Reconciler]]
 
     def act(self, session: Session, arguments: Json) -> Json:
         """Ask the database; what it refuses, or that it does not answer, is no failure."""
         if self.dry_run:
             return {"changed": False, self.RESULT: {}}
-        reconciler = self.reconciler(Writer(session, owner=arguments["resource"]), arguments)
+        reconciler = self.RECONCILER(
+            writer=Writer(session, owner=arguments["resource"]),
+            resource=arguments["resource"],
+            cluster=arguments["cluster"],
+            service=arguments["service"],
+            seconds=arguments["timeout"],
+        )
         try:
             is_absent = arguments["state"] == "absent"
             done = reconciler.drop() if is_absent else reconciler.keep()
