@@ -202,6 +202,19 @@ _LEADER = _options(
         default="configmapsleases",
         help="Deprecated and ignored: a Lease is used.",
     ),
+    click.option(
+        "--shards",
+        type=int,
+        default=1,
+        show_default=True,
+        help="Parts of all objects, shared by all replicas, which then all reconcile; 1: a leader.",
+    ),
+    click.option(
+        "--shard-group",
+        default="",
+        help="With --shards: the version of the operator. Replicas of another one, or with another "
+        "watches.yaml, wait until the last of these has ended  [default: the runner's version]",
+    ),
 )
 _WEBHOOK = _options(
     click.option(

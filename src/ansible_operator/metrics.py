@@ -160,6 +160,12 @@ LEADER = Gauge(
     ["name"],
     registry=REGISTRY,
 )
+SHARDS = Gauge(
+    "ansible_operator_shards",
+    "Number of shards whose objects this process runs, with --shards",
+    ["name"],
+    registry=REGISTRY,
+)
 WEBHOOK_REQUESTS = Counter(
     "controller_runtime_webhook_requests",
     "Number of admission reviews by HTTP status code",

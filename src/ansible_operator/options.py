@@ -13,6 +13,7 @@ from ansible_operator.logs import get_logger
 from ansible_operator.loop.settings import EventLogLevel
 
 DEFAULT_METRICS_ADDRESS = ":8443"
+MOST_SHARDS = 256
 DEFAULT_RUN_ROOT = Path("/tmp/ansible-operator/runner")  # noqa: S108  # the contract's place
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
@@ -52,6 +53,8 @@ class Options:
     leader_election_namespace: str = ""
     lease_duration: float = 15.0
     renew_deadline: float = 10.0
+    shards: int = 1
+    shard_group: str = ""
     graceful_shutdown_timeout: float = 30.0
     webhook_bind_address: str = "0"
     webhook_cert_dir: Path | None = None
@@ -84,7 +87,12 @@ class Options:
             raise ConfigError("only one of --leader-elect and --enable-leader-election may be set")
         if self.metrics_addr is not None and self.metrics_bind_address is not None:
             raise ConfigError("only one of --metrics-addr and --metrics-bind-address may be set")
-
+        if not 1 <= self.shards <= MOST_SHARDS:
+            raise ConfigError(f"--shards must be between 1 and {MOST_SHARDS}")
+        if self.shards > 1 and not self.elects_leader:
+            raise ConfigError(
+                "--shards needs --leader-elect: processes share objects by Leases of that election"
+            )
         self._validate_webhook()
 
     def _validate_webhook(self) -> None:

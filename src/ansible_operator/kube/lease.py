@@ -11,7 +11,7 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,9 @@ class LeaseSettings:
             ``duration`` is the margin for ending its work.
         retry_period: seconds between two attempts, of holder and waiting processes alike.
         identity: name of this process in the Lease.
+        labels: of a Lease that is created.
+        ends_with_lease: whether a Lease that somebody deletes is lost, instead of created again.
+        shown_as: name in metrics; ``""`` for that of the Lease.
     """
 
     name: str
@@ -53,6 +56,9 @@ class LeaseSettings:
     renew_deadline: float = 10.0
     retry_period: float = 2.0
     identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4()}")
+    labels: Mapping[str, str] = field(default_factory=dict)
+    ends_with_lease: bool = False
+    shown_as: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what cannot work.
@@ -119,7 +125,7 @@ class LeaderElection:
         self._observed: dict[str, Any] = {}
         self._observed_at = clock()
         self._renewed = self._sent = clock()
-        self._status = metrics.LEADER.labels(settings.name)
+        self._status = metrics.LEADER.labels(settings.shown_as or settings.name)
         self._status.set(0)
 
     @property
@@ -169,6 +175,23 @@ class LeaderElection:
                 self._tell("stopped leading")
                 raise LeadershipLostError("leader election lost")
 
+    def leave(self) -> None:
+        """Do nothing: a leader gives its Lease back when it has ended all runs."""
+
+    async def remove(self) -> None:
+        """Delete the Lease, if this process holds it."""
+        self._status.set(0)
+        if not self.is_leader or self._lease is None:
+            return
+        self._observed = {}
+        uid = self._lease["metadata"].get("uid")
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+        try:
+            async with asyncio.timeout(RELEASE_TIMEOUT):
+                await self._client.request("DELETE", self._path(), body=body)
+        except (KubeError, TimeoutError) as error:
+            _LOG.info("The lease could not be deleted", err=str(error) or "no answer")
+
     async def release(self) -> None:
         """Release the lease, so that a waiting process takes over at its next attempt."""
         self._status.set(0)
@@ -186,7 +209,7 @@ class LeaderElection:
         """Write the lease without a holder; False when it has changed meanwhile."""
         if self._lease is None:
             return True
-        now = _now()
+        now = now_text()
         spec = {
             **_spec(self._lease),
             "holderIdentity": "",
@@ -235,6 +258,9 @@ class LeaderElection:
         except KubeError as error:
             if not error.is_not_found:
                 raise
+            if self._lease is not None and self.settings.ends_with_lease:
+                self._observed = {}
+                return False
             await self._create(timeout)
             return True
         self._observe(lease)
@@ -258,7 +284,7 @@ class LeaderElection:
 
     def _mine(self, lease: Object) -> Object:
         """The desired lease, with this process as its holder."""
-        spec, now = _spec(lease), _now()
+        spec, now = _spec(lease), now_text()
         is_new = spec.get("holderIdentity") != self.settings.identity
         transitions = int(spec.get("leaseTransitions") or 0) + int(is_new)
         return {
@@ -278,7 +304,7 @@ class LeaderElection:
             {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
-                "metadata": {"name": self.settings.name, "namespace": self.settings.namespace},
+                "metadata": self._metadata(),
             }
         )
         body["spec"]["leaseTransitions"] = 0
@@ -286,6 +312,11 @@ class LeaderElection:
         self._sent = self._clock()
         created = await self._client.request_object("POST", path, body=body, timeout=timeout)
         self._observe(created)
+
+    def _metadata(self) -> dict[str, Any]:
+        settings = self.settings
+        metadata: dict[str, Any] = {"name": settings.name, "namespace": settings.namespace}
+        return {**metadata, "labels": dict(settings.labels)} if settings.labels else metadata
 
     async def _write(self, lease: Object, timeout: float) -> None:
         self._sent = self._clock()
@@ -328,6 +359,6 @@ def _spec(lease: Object) -> dict[str, Any]:
     return spec
 
 
-def _now() -> str:
+def now_text() -> str:
     """The current time as a Kubernetes MicroTime."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

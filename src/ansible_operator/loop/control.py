@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ from functools import partial
 from ansible_operator import metrics
 from ansible_operator.background import keep_running
 from ansible_operator.engine.interface import Engine
-from ansible_operator.errors import ConfigError
+from ansible_operator.errors import ConfigError, EngineError
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.discovery import DiscoveryMapper, wait_until_served
 from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
@@ -19,6 +20,7 @@ from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.kube.shared_informers import SharedInformers
 from ansible_operator.logs import get_logger
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
+from ansible_operator.loop.queueing.shards import Shards
 from ansible_operator.loop.queueing.workers import Reconcile, Workers
 from ansible_operator.loop.reconciling.artifact_limit import ArtifactLimit
 from ansible_operator.loop.reconciling.conditions import Transitions
@@ -31,7 +33,7 @@ from ansible_operator.loop.triggers.dependents import DependentWatches
 from ansible_operator.loop.triggers.members import MembersWatch
 from ansible_operator.loop.triggers.own_writes import ForeignChanges, OwnWrites
 from ansible_operator.loop.triggers.polling import ReferencePoll
-from ansible_operator.loop.triggers.primaries import PrimaryTrigger
+from ansible_operator.loop.triggers.primaries import PrimaryTrigger, why_run
 from ansible_operator.loop.triggers.probing import Probing
 from ansible_operator.loop.triggers.references import ReferenceWatch
 from ansible_operator.watches import Watch
@@ -84,6 +86,13 @@ def controller_names(watches: Sequence[Watch]) -> list[str]:
     return names
 
 
+def one_at_a_time(plans: Mapping[str, Plan]) -> frozenset[str]:
+    """Controllers of the kinds of which a watch allows one run at a time."""
+    return frozenset(
+        name for name, plan in plans.items() if plan.watch.max_concurrent_reconciles == 1
+    )
+
+
 def _keep(
     group: asyncio.TaskGroup, name: str, work: Callable[[], Awaitable[None]], what: object = ""
 ) -> None:
@@ -102,17 +111,21 @@ class ControlLoop:
         synced: set when the caches of all kinds are complete.
     """
 
-    def __init__(self, deps: Dependencies, plans: Sequence[Plan], total: int) -> None:
+    def __init__(
+        self, deps: Dependencies, plans: Sequence[Plan], total: int, shards: int = 1
+    ) -> None:
         self.synced = asyncio.Event()
         self._started = time.time()
         self._deps = deps
         self._names = controller_names([plan.watch for plan in plans])
         self._plans = dict(zip(self._names, plans, strict=True))
         self._own = OwnWrites()
+        self._shards = Shards(shards, one_at_a_time(self._plans))
         self._queue = WorkQueue(
             total,
             {name: plan.limit for name, plan in self._plans.items()},
             {name: plan.watch.retry for name, plan in self._plans.items()},
+            includes=self._shards.include if shards > 1 else None,
         )
         self._foreign = ForeignChanges(self._queue, self._own)
         self._controlled: dict[GroupVersionKind, Controlled] = {}
@@ -123,6 +136,7 @@ class ControlLoop:
         self._reconciles: dict[str, Reconcile] = {}
         self._ready: asyncio.Queue[Controlled] = asyncio.Queue()
         self._workers: Workers | None = None
+        self._removals: set[asyncio.Task[None]] = set()
 
     @property
     def watches(self) -> list[Watch]:
@@ -185,6 +199,35 @@ class ControlLoop:
             scope = deps.informers.namespaces
             await remove_leftovers(controlled, informer, deps.settings, scope, self._started)
 
+    @property
+    def open_shards(self) -> frozenset[int]:
+        """Numbers of the shards whose objects are run here."""
+        return frozenset(self._shards.open)
+
+    def open_shard(self, number: int) -> None:
+        """Run the objects of a shard from now on, each of them once to begin with.
+
+        What has happened to them meanwhile is not known here.
+        """
+        self._shards.open.add(number)
+        for controlled in self._controlled.values():
+            informer = self._deps.informers.peek(controlled.resource)
+            for obj in informer.list() if informer is not None else ():
+                metadata = obj["metadata"]
+                key = Key(controlled.name, metadata.get("namespace", ""), metadata["name"])
+                is_run = bool(why_run(controlled.watch, EventType.ADDED, None, obj))
+                if is_run and self._shards.number(key) == number:
+                    self._queue.add(key, reason="its shard is run here now")
+
+    def close_shard(self, number: int) -> None:
+        """Begin no more runs of the objects of a shard."""
+        self._shards.open.discard(number)
+        self._queue.discard(lambda key: self._shards.number(key) == number)
+
+    def runs_of_shards(self) -> Counter[int]:
+        """How many objects of each shard are being run."""
+        return Counter(map(self._shards.number, self._queue.active()))
+
     async def drain(self, timeout: float) -> bool:
         """End all runs; see :meth:`ansible_operator.loop.queueing.workers.Workers.drain`."""
         if self._workers is None:
@@ -215,11 +258,24 @@ class ControlLoop:
         release()
         self._ready.put_nowait(controlled)
 
-    def _on_deleted(self, controlled: Controlled) -> None:
-        """With the last object of a kind its dependents' watches end."""
+    def _on_deleted(self, controlled: Controlled, key: Key) -> None:
+        """With the last object of a kind its dependents' watches end.
+
+        The files of the runs of an object that another process runs now are removed here.
+        """
+        if not self._shards.include(key) and controlled.can_have(key.namespace, key.name):
+            task = asyncio.create_task(self._forget(controlled, key))
+            self._removals.add(task)
+            task.add_done_callback(self._removals.discard)
         informer = self._deps.informers.peek(controlled.resource)
         if informer is not None and not informer.list():
             self._dependents.end_all(controlled.gvk)
+
+    async def _forget(self, controlled: Controlled, key: Key) -> None:
+        try:
+            await self._runs(controlled).forget(key.namespace, key.name)
+        except EngineError as error:
+            _LOG.info("A run directory cannot be removed", key="/".join(key), error=str(error))
 
     def _late(self) -> list[str]:
         missing = [plan.watch.kind for plan in self._plans.values()]

@@ -4,6 +4,7 @@
 import asyncio
 import os
 import tempfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -29,8 +30,9 @@ from ansible_operator.manager.plans import (
     roles_to_load,
     total_runs,
 )
+from ansible_operator.manager.sharding import ShardedElection
 from ansible_operator.manager.stop import Stop
-from ansible_operator.manager.supervision import Parts, supervise
+from ansible_operator.manager.supervision import Election, Parts, supervise
 from ansible_operator.manager.webhook import Webhook
 from ansible_operator.options import Options, split_address, watched_namespaces
 from ansible_operator.serve.proxy import LoopbackProxy
@@ -115,7 +117,7 @@ class Manager:
             settings=make_settings(options, os.environ, client.access.server),
         )
         self._stop.abandon = deps.engine.abandon
-        loop = bridge.loop = ControlLoop(deps, plans, total)
+        loop = bridge.loop = ControlLoop(deps, plans, total, options.shards)
         parts = self._parts(client, deps, loop)
         proxy = LoopbackProxy(
             client,
@@ -137,12 +139,14 @@ class Manager:
             engine=deps.engine,
             loop=loop,
             recorder=deps.recorder,
-            election=self._election(client, deps.recorder),
+            election=self._election(client, deps.recorder, loop),
             webhook=Webhook(client, deps.mapper, loop.watches, self._options, self._namespaces),
             stopping=self._stop.requested,
         )
 
-    def _election(self, client: HttpClient, recorder: EventRecorder) -> LeaderElection | None:
+    def _election(
+        self, client: HttpClient, recorder: EventRecorder, loop: ControlLoop
+    ) -> Election | None:
         options = self._options
         if not options.elects_leader:
             return None
@@ -152,7 +156,9 @@ class Manager:
             duration=options.lease_duration,
             renew_deadline=options.renew_deadline,
         )
-        return LeaderElection(client, settings, recorder)
+        if options.shards == 1:
+            return LeaderElection(client, settings, recorder)
+        return ShardedElection(client, settings, _shard_group(options), options.shards, loop)
 
     def _servers(self) -> ServerSettings:
         options = self._options
@@ -171,6 +177,15 @@ def _access() -> ClusterAccess:
     except ConfigError:
         _LOG.error("Failed to get config.")
         raise
+
+
+def _shard_group(options: Options) -> str:
+    """Which processes may share objects: those of one version with one watches file.
+
+    A watches file decides to which shard an object belongs.
+    """
+    watches = zlib.crc32(options.watches_file.read_bytes())
+    return f"{options.shard_group or f'{VERSION}-{COMMIT}'}, watches {watches:08x}"
 
 
 def _refuse_contradictions(options: Options) -> None:

@@ -4,12 +4,12 @@
 import asyncio
 import contextlib
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ansible_operator.background import keep_running
 from ansible_operator.engine.interface import Engine
 from ansible_operator.errors import LeadershipLostError, OperatorError
 from ansible_operator.kube.client import HttpClient
-from ansible_operator.kube.lease import LeaderElection
 from ansible_operator.kube.recorder import EventRecorder
 from ansible_operator.loop.control import ControlLoop
 from ansible_operator.manager.webhook import Webhook
@@ -17,6 +17,22 @@ from ansible_operator.manager.webhook import Webhook
 FLUSH_SECONDS = 2.0
 LINGER_SECONDS = 3.0
 """How long a replica that ends continues to answer reviews: its Service may remove it that late."""
+
+
+class Election(Protocol):
+    """Decides when this process may reconcile."""
+
+    async def acquire(self) -> None:
+        """Wait until it may."""
+
+    async def hold(self) -> None:
+        """Watch until cancelled over whether it still may; see :meth:`LeaderElection.hold`."""
+
+    def leave(self) -> None:
+        """The process ends: it begins no more runs."""
+
+    async def release(self) -> None:
+        """Let others reconcile; all runs have ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +43,7 @@ class Parts:
     engine: Engine
     loop: ControlLoop
     recorder: EventRecorder
-    election: LeaderElection | None
+    election: Election | None
     webhook: Webhook
     stopping: asyncio.Event
     engine_ready: asyncio.Event = field(default_factory=asyncio.Event)
@@ -70,6 +86,8 @@ async def supervise(parts: Parts, grace: float) -> None:
                 name="webhook",
             )
             await parts.stopping.wait()
+            if parts.election is not None:
+                parts.election.leave()
             lingering = group.create_task(asyncio.sleep(_linger(parts, grace)))
             await parts.loop.drain(grace)
             working.cancel()
@@ -118,14 +136,14 @@ async def _warm(parts: Parts) -> None:
     parts.engine_ready.set()
 
 
-async def _lead(parts: Parts, election: LeaderElection) -> None:
+async def _lead(parts: Parts, election: Election) -> None:
     await election.acquire()
     async with asyncio.TaskGroup() as group:
         group.create_task(_hold(parts, election), name="lease")
         group.create_task(_reconcile(parts), name="reconcile")
 
 
-async def _hold(parts: Parts, election: LeaderElection) -> None:
+async def _hold(parts: Parts, election: Election) -> None:
     try:
         await election.hold()
     except LeadershipLostError:

@@ -95,6 +95,7 @@ class WorkQueue:
         limits: runs at the same time per controller.
         retries: back-off per controller.
         clock: monotonic seconds.
+        includes: whether an object is run by this process; None for all.
     """
 
     def __init__(
@@ -103,7 +104,9 @@ class WorkQueue:
         limits: Mapping[str, int],
         retries: Mapping[str, Retry] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        includes: Callable[[Key], bool] | None = None,
     ) -> None:
+        self._includes = includes
         self._total = total
         self._limits = dict(limits)
         self._times = QueueTimes(limits, clock)
@@ -146,7 +149,7 @@ class WorkQueue:
             requested: whether somebody has requested a run by that.
             probed: whether a probe of the object asks for a run.
         """
-        if self._closed or not _can_exist(key):
+        if self._closed or not (_can_exist(key) and self.includes(key)):
             return
         trigger = self._triggers.setdefault(key, _Triggers())
         trigger.fresh |= fresh
@@ -166,6 +169,10 @@ class WorkQueue:
         self._observe(key.controller)
         self._changed.set()
 
+    def includes(self, key: Key) -> bool:
+        """Whether an object is run by this process; others are neither added nor remembered."""
+        return self._includes is None or self._includes(key)
+
     def add_after(
         self, key: Key, delay: float, priority: Priority = Priority.PERIODIC, reason: str = ""
     ) -> None:
@@ -178,7 +185,9 @@ class WorkQueue:
             return
         due = self._clock() + delay
         pending = self._delayed.get(key)
-        if self._closed or (pending is not None and pending.due <= due):
+        if self._closed or not self.includes(key):
+            return
+        if pending is not None and pending.due <= due:
             return
         if pending is not None:
             pending.handle.cancel()
@@ -211,6 +220,20 @@ class WorkQueue:
         self._ended.pop(key, None)
         if (pending := self._delayed.pop(key, None)) is not None:
             pending.handle.cancel()
+
+    def discard(self, matches: Callable[[Key], bool]) -> None:
+        """Forget objects that another process runs from now on; runs under way are not ended."""
+        known = {*self._waiting, *self._again, *self._delayed, *self._requested, *self._failures}
+        for key in filter(matches, known | self._triggers.keys() | self._ended.keys()):
+            self.drop(key)
+            self._again.pop(key, None)
+            self._triggers.pop(key, None)
+            if self._waiting.pop(key, None) is not None:
+                self._times.discarded(key.controller, key)
+
+    def active(self) -> list[Key]:
+        """The objects that are being run."""
+        return [key for keys in self._active.values() for key in keys]
 
     async def get(self) -> Key:
         """The next object to run; :meth:`done` must follow, :meth:`release_slot` may come first."""

@@ -30,6 +30,10 @@ class QueueTimes:
             waiting[key] = self._clock()
             metrics.QUEUE_ADDS.labels(controller, controller).inc()
 
+    def discarded(self, controller: str, key: Hashable) -> None:
+        """An object that waits will not be taken any more."""
+        self._waiting[controller].pop(key, None)
+
     def started(self, controller: str, key: Hashable) -> None:
         """A worker took an object."""
         now = self._clock()

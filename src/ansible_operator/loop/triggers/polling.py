@@ -107,6 +107,8 @@ class ReferencePoll:
                 continue
             namespace = field_text(obj, self._reference.namespace) or own
             key = Key(self._controlled.name, own, metadata["name"])
+            if not self._queue.includes(key):
+                continue
             found.setdefault((namespace, name), []).append(key)
         return found
 

@@ -103,7 +103,7 @@ class PrimaryTrigger:
         controlled: Controlled,
         queue: WorkQueue,
         foreign: ForeignChanges,
-        on_deleted: Callable[[Controlled], None],
+        on_deleted: Callable[[Controlled, Key], None],
     ) -> None:
         self._controlled = controlled
         self._queue = queue
@@ -122,7 +122,7 @@ class PrimaryTrigger:
         elif reason:
             self._queue.add(key, reason=reason, fresh=True, requested=reason != "created")
         if event is EventType.DELETED:
-            self._on_deleted(self._controlled)
+            self._on_deleted(self._controlled, key)
 
     def _log_ignored(self, event: EventType, now: Object) -> None:
         metadata, watch = _metadata(now), self._controlled.watch

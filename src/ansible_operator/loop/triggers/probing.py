@@ -59,7 +59,8 @@ class Probing:
         names = sorted(
             (obj["metadata"].get("namespace", ""), obj["metadata"]["name"]) for obj in found
         )
-        return [Key(self.controlled.name, *name) for name in names]
+        keys = (Key(self.controlled.name, *name) for name in names)
+        return [key for key in keys if self.queue.includes(key)]
 
     async def _probe(self, key: Key) -> None:
         """Ask about one object; what runs now, or ends, is asked nothing."""
