@@ -129,6 +129,8 @@ def test_the_api_server_takes_every_document(
         (("watchNamespaces={Prod}",), "at '/watchNamespaces/0': 'Prod' does not match"),
         (("uninstallTimeoutSeconds=600",), "at '/uninstallTimeoutSeconds': maximum"),
         (("replicaCount=2", "leaderElection.enabled=false"), "leaderElection.enabled must be true"),
+        (("leaderElection.shards=2", "leaderElection.enabled=false"), "Pods share the objects by"),
+        (("leaderElection.shards=0",), "at '/leaderElection/shards': minimum: got 0, want 1"),
         (("metrics.secure=false", "metrics.requireRBAC=true"), "requires metrics.secure"),
         (("leaderElection.renewDeadline=1m",), "must be less than leaderElection.leaseDuration"),
         (("reconcilePeriod=10",), "at '/reconcilePeriod': got number, want string"),
@@ -217,6 +219,21 @@ def test_one_small_restricted_pod_by_default(helm: Helm) -> None:
         "capabilities": {"drop": ["ALL"]},
     }
     assert "PodDisruptionBudget" not in kinds(documents)
+
+
+def test_pods_share_objects_only_if_they_are_told_to(helm: Helm) -> None:
+    usual = helm.template(OPERATOR)
+    assert not [one for one in container(usual)["args"] if one.startswith("--shard")]
+    documents = helm.template(OPERATOR, "replicaCount=3", "leaderElection.shards=16")
+    image = container(documents)["image"]
+    assert {"--leader-elect", "--shards=16", f"--shard-group={image}"} < set(
+        container(documents)["args"]
+    )
+    role = find(documents, "Role", f"{NAME}-shards")
+    assert [(rule["resources"], rule["verbs"]) for rule in role["rules"]] == [
+        (["leases"], ["list", "patch", "delete"])
+    ]
+    assert f"{NAME}-shards" not in {one["metadata"]["name"] for one in usual}
 
 
 def test_one_version_everywhere() -> None:

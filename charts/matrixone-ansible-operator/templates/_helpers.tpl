@@ -106,6 +106,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and (gt (int .Values.replicaCount) 1) (not .Values.leaderElection.enabled) -}}
 {{- fail "replicaCount is more than 1, so leaderElection.enabled must be true: otherwise, two Pods would reconcile the same objects" -}}
 {{- end -}}
+{{- if and (gt (int .Values.leaderElection.shards) 1) (not .Values.leaderElection.enabled) -}}
+{{- fail "leaderElection.shards is more than 1, so leaderElection.enabled must be true: Pods share the objects by Leases" -}}
+{{- end -}}
 {{- if and .Values.metrics.requireRBAC (not .Values.metrics.secure) -}}
 {{- fail "metrics.requireRBAC requires metrics.secure: clients send their tokens" -}}
 {{- end -}}

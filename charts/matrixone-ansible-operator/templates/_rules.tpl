@@ -467,6 +467,16 @@
     - get
     - patch
 {{- end }}
+{{- define "matrixone-operator.rules.shards.own" -}}
+- apiGroups:
+    - coordination.k8s.io
+  resources:
+    - leases
+  verbs:
+    - list
+    - patch
+    - delete
+{{- end }}
 {{- define "matrixone-operator.rules.metrics.cluster" -}}
 - apiGroups:
     - authentication.k8s.io

@@ -2,17 +2,20 @@
 """Processes that share shards by Leases of a real API server, with a loop that only counts runs."""
 
 import asyncio
+import contextlib
 import json
 from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
+import yaml
 
 from ansible_operator.errors import ConfigError, LeadershipLostError
 from ansible_operator.kube.access import from_kubeconfig
 from ansible_operator.kube.client import HttpClient
 from ansible_operator.kube.lease import LeaderElection, LeaseSettings
 from ansible_operator.manager.sharding import ShardedElection, election
+from tests.support.places import ROOT
 from tests.support.waiting import eventually_async
 
 pytestmark = pytest.mark.api
@@ -239,31 +242,69 @@ async def test_a_name_that_is_no_label_is_refused(client) -> None:
         ShardedElection(client, settings, "v1", 2, Loop())
 
 
-async def test_a_missing_permission_is_named(fake_testbed, fake_namespace, tmp_path) -> None:
-    """The rights of a single leader do not suffice."""
-    rights = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+@pytest.fixture
+async def limited(fake_testbed, fake_namespace, tmp_path):
+    """Give a function that opens a session as a ServiceAccount with some verbs on Leases."""
     rbac = "rbac.authorization.k8s.io"
     subject = {"kind": "ServiceAccount", "name": "limited", "namespace": fake_namespace}
-    items = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "limited"}},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "Role",
-            "metadata": {"name": "limited"},
-            "rules": [{**rights, "verbs": ["get", "create", "update"]}],
-        },
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "limited"},
-            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "limited"},
-            "subjects": [subject],
-        },
+
+    @contextlib.asynccontextmanager
+    async def session(verbs):
+        rule = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs}
+        role = {"apiGroup": rbac, "kind": "Role", "name": "limited"}
+        items = [
+            {"apiVersion": "v1", "kind": "ServiceAccount"},
+            {"apiVersion": f"{rbac}/v1", "kind": "Role", "rules": [rule]},
+            {
+                "apiVersion": f"{rbac}/v1",
+                "kind": "RoleBinding",
+                "roleRef": role,
+                "subjects": [subject],
+            },
+        ]
+        named = [{**one, "metadata": {"name": "limited"}} for one in items]
+        listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": named})
+        fake_testbed.kubectl("-n", fake_namespace, "apply", "-f", "-", input=listed)
+        account = fake_testbed.account(fake_namespace, "limited", tmp_path / "kubeconfig")
+        async with HttpClient(from_kubeconfig([account])) as client:
+            yield client
+
+    return session
+
+
+def verbs_on_leases(*parts: str) -> list[str]:
+    """What the operator may do with Leases, by its file of rights."""
+    return [
+        verb
+        for right in yaml.safe_load((ROOT / "deploy" / "rights.yaml").read_text())
+        if right["resources"] == ["leases"] and right.get("part", "operator") in parts
+        for verb in right["verbs"]
     ]
-    listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    fake_testbed.kubectl("-n", fake_namespace, "apply", "-f", "-", input=listed)
-    account = fake_testbed.account(fake_namespace, "limited", tmp_path / "kubeconfig")
-    async with HttpClient(from_kubeconfig([account])) as limited:
-        process = Process(limited, fake_namespace, "first")
+
+
+async def test_a_missing_permission_is_named(limited, fake_namespace) -> None:
+    async with limited(verbs_on_leases("operator")) as client:
+        process = Process(client, fake_namespace, "first")
         with pytest.raises(ConfigError, match="--shards needs the permission to get, list"):
             await asyncio.wait_for(process.task, 10)
+
+
+async def test_the_permissions_of_the_chart_suffice(limited, fake_namespace) -> None:
+    async with limited(verbs_on_leases("operator", "shards")) as client:
+        first, second, third = (
+            Process(client, fake_namespace, name) for name in ("first", "second", "third")
+        )
+        await eventually_async(shared(first, second, third, each=4))
+        busy = min(second.loop.open)
+        second.loop.runs[busy] = 1
+        second.election.leave()
+        await eventually_async(lambda: second.loop.open == {busy}, seconds=5)
+        await third.end()
+        third.loop.open.clear()
+        await eventually_async(
+            lambda: len(first.loop.open) == COUNT - 1, what="the silent expelled"
+        )
+        await second.end()
+        await second.election.release()
+        await eventually_async(shared(first, each=COUNT), seconds=2)
+        await first.stop()
