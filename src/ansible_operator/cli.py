@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``run``, ``check``, ``version``, ``completion``."""
+"""The command line; the commands of authors are in `ansible_operator.authoring`."""
 
 import platform
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,25 @@ def _level(value: str) -> int:
     raise click.BadParameter(f'invalid log level "{value}"', param_hint="--zap-log-level")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+_AUTHORING = {"add-kind": "add_kind_command", "crd": "crd", "init": "init"}
+"""Commands of `ansible_operator.authoring`, which an operator that runs does not load."""
+
+
+class _Commands(click.Group):
+    """All commands; those of authors are imported when they are named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted([*super().list_commands(ctx), *_AUTHORING])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _AUTHORING:
+            return super().get_command(ctx, cmd_name)
+        commands = import_module("ansible_operator.authoring.commands")
+        found: click.Command = getattr(commands, _AUTHORING[cmd_name])
+        return found
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Run Ansible roles and playbooks as a Kubernetes operator."""
 
