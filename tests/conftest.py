@@ -97,6 +97,7 @@ _LONGEST = (
     "tests/runner/operator/test_",
     "tests/actions/test_",
     "tests/early/test_",
+    "tests/authoring/test_operator.py",
     "tests/admission/test_operator.py",
     "tests/workload/test_start_scripts.py",
     "tests/runner/engine/test_plays.py",

@@ -19,7 +19,13 @@ def test_names_of_a_kind() -> None:
 @pytest.mark.parametrize(
     ("group", "version", "kind", "plural", "said"),
     [
-        ("example.com", "v1", "memcached", "", "--kind 'memcached' is not CamelCase; write Memcached"),
+        (
+            "example.com",
+            "v1",
+            "memcached",
+            "",
+            "--kind 'memcached' is not CamelCase; write Memcached",
+        ),
         ("example.com", "v1", "mem-cached", "", "write MemCached"),
         ("example.com", "v1", "9", "", "write a name such as Memcached"),
         ("example.com", "v1", "Größe", "", "is not CamelCase"),
@@ -61,7 +67,9 @@ def test_plurals(kind: str, plural: str) -> None:
     assert plural_of(kind) == plural
 
 
-@pytest.mark.parametrize("name", ["", "Upper", "under_score", "a" * 41, "1st", "end-", "a.b", "a/b"])
+@pytest.mark.parametrize(
+    "name", ["", "Upper", "under_score", "a" * 41, "1st", "end-", "a.b", "a/b"]
+)
 def test_a_project_has_a_name_for_objects(name: str) -> None:
     with pytest.raises(ConfigError, match="cannot name a project"):
         project_name(name)

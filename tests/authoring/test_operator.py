@@ -48,7 +48,11 @@ def operator(
     """The operator, as its ServiceAccount, with the flags of its Deployment that fit a test."""
     folder = tmp_path_factory.mktemp("operator")
     kubeconfig = fake_testbed.account(NAME, NAME, folder / "kubeconfig")
-    flags = ("--leader-elect", f"--leader-election-id={NAME}", f"--leader-election-namespace={NAME}")
+    flags = (
+        "--leader-elect",
+        f"--leader-election-id={NAME}",
+        f"--leader-election-namespace={NAME}",
+    )
     started = launch(kubeconfig, folder, *flags, project=project)
     yield started
     started.stop()
@@ -88,7 +92,9 @@ def test_a_failure_is_an_event_and_a_condition(space: Namespace, operator: Opera
     wrong = {"size": -1}
     thing = {"apiVersion": "created.example.com/v1alpha1", "kind": "Thing"}
     space.apply({**thing, "metadata": {"name": "wrong"}, "spec": wrong})
-    eventually(lambda: space.conditions("thing", "wrong").get("Failure", {}).get("status") == "True")
+    eventually(
+        lambda: space.conditions("thing", "wrong").get("Failure", {}).get("status") == "True"
+    )
     eventually(lambda: [one for one in space.events() if one["regarding"]["name"] == "wrong"])
     space.kubectl("delete", "thing", "wrong", "--timeout=60s")
     assert refusals(operator.log) == []

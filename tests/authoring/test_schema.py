@@ -134,12 +134,12 @@ def test_names_of_fields(option: str, field: str) -> None:
     assert snake_case(field) == option
 
 
-@pytest.mark.parametrize("name", ["ansible_host", "_ansible_x", "maxSize", "A", "a-b", "a b", "", "a0a0"])
+@pytest.mark.parametrize(
+    "name", ["ansible_host", "_ansible_x", "maxSize", "A", "a-b", "a b", "", "a0a0"]
+)
 def test_options_that_no_field_becomes(name: str) -> None:
     with pytest.raises(ConfigError, match="no field of a spec becomes this variable"):
         field_name(parse({name: {}})[0])
-
-
 
 
 def is_option(name: str) -> bool:
@@ -232,16 +232,18 @@ def as_fields(value: Any, options: dict[str, Any]) -> Any:
     parsed = {option.name: field_name(option) for option in parse(options)}
     if not isinstance(value, dict):
         return value
-    fields = {}
-    for name, item in value.items():
-        spec = options.get(name, {})
-        nested = spec.get("options")
-        if nested is not None and isinstance(item, list):
-            item = [as_fields(one, nested) for one in item]
-        elif nested is not None:
-            item = as_fields(item, nested)
-        fields[parsed.get(name, name)] = item
-    return fields
+    return {
+        parsed.get(name, name): _inner_fields(item, options.get(name, {}).get("options"))
+        for name, item in value.items()
+    }
+
+
+def _inner_fields(value: Any, options: dict[str, Any] | None) -> Any:
+    if options is None:
+        return value
+    if isinstance(value, list):
+        return [as_fields(one, options) for one in value]
+    return as_fields(value, options)
 
 
 @st.composite
