@@ -13,7 +13,8 @@ shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 # Releases and the Pythons that can run their controller side, newest last.
-declare -A pythons=([2.18]="3.11 3.12 3.13" [2.19]="3.11 3.12 3.13" [2.20]="3.12 3.13 3.14")
+declare -A pythons=([2.18]="3.11 3.12 3.13" [2.19]="3.11 3.12 3.13" [2.20]="3.12 3.13 3.14"
+  [2.21]="3.12 3.13 3.14")
 
 find_python() { # version, e.g. 3.12; prints the path of an interpreter that starts
   local candidate
@@ -55,7 +56,7 @@ play() { # folder, arguments of pytest
 }
 
 main_release=$(.venv/bin/python -c 'from ansible.release import __version__ as v; print(".".join(v.split(".")[:2]))')
-releases=(2.18 2.19 2.20)
+releases=(2.18 2.19 2.20 2.21)
 if [ $# -gt 0 ] && [[ -v pythons[$1] ]]; then
   releases=("$1")
   shift

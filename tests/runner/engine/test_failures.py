@@ -61,7 +61,7 @@ async def test_missing_role_is_told(stage: Stage) -> None:
 
     assert played.result.status is RunStatus.FAILED
     assert played.result.rc in (1, 4)
-    assert "the role 'is_missing' was not found" in played.result.error
+    assert "the role 'is_missing' was not found" in played.result.error.lower()
     assert "playbook_on_stats" not in played.names
 
 

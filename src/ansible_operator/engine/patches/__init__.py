@@ -53,13 +53,14 @@ def install(run_sockets: list[int], recorder: Callable[[], "Recorder | None"]) -
         recording,
         role_ends,
         role_files,
+        settings,
         strategy,
         template_lookups,
         versions,
     )
 
     versions.censor_failures()
-    versions.defer_inventory_server()
+    settings.keep_facts_private()
     recording.record_display(recorder)
     recording.record_callbacks(recorder)
     performance: dict[str, Callable[[], None]] = {

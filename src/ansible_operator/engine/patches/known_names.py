@@ -16,7 +16,7 @@ from ansible.release import __version__
 
 from ansible_operator.engine.forking.template import CannotStartError
 
-SUPPORTED = ((2, 18), (2, 19), (2, 20))
+SUPPORTED = ((2, 18), (2, 19), (2, 20), (2, 21))
 """The releases of ansible-core that the patches were written for and are tested with."""
 
 
@@ -90,14 +90,24 @@ TOUCHED = (
         ("_stdout_callback_name",),
         since=_2_19,
     ),
-    Touched("ansible._internal._rpc_host", "LocalManager", ("shared_instance",), since=_2_21),
     Touched("ansible._internal._task", "", ("PRESERVE",), since=_2_21),
     Touched("ansible._internal._task", "TaskContext", ("inventory_rpc_client",), since=_2_21),
     Touched(
         "ansible._internal._worker._inventory_rpc",
         "InventoryRPC",
-        ("add_group", "add_host"),
+        ("add_group", "add_host", "get_client"),
         since=_2_21,
+    ),
+    Touched("ansible.executor.process.worker", "", ("current_worker",), since=_2_21),
+    Touched(
+        "ansible.executor.process.worker",
+        "WorkerProcess",
+        ("worker_id", "worker_queue"),
+        since=_2_21,
+    ),
+    Touched("ansible.plugins.cache", "", ("S_IRWU_RG_RO",)),
+    Touched(
+        "ansible.plugins.strategy", "StrategyBase", ("_rpc_queue", "_workers"), since=_2_21
     ),
     Touched("ansible.executor.task_queue_manager", "", ("_rpc_host",), since=_2_21),
     Touched("ansible.executor.task_result", "", ("_PRESERVE",), before=_2_21),

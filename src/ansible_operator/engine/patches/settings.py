@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible import constants
+from ansible.plugins import cache
 
 
 class Settings:
@@ -35,6 +36,11 @@ def snapshot() -> dict[str, Any]:
 def change(values: Mapping[str, Any]) -> None:
     """Set settings to these values."""
     vars(constants).update(values)
+
+
+def keep_facts_private() -> None:
+    """Have files of facts written for the operator's user alone, not readable for everyone."""
+    cache.S_IRWU_RG_RO = 0o600
 
 
 @contextmanager

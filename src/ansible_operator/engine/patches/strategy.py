@@ -26,9 +26,10 @@ from ansible.plugins import loader as plugin_loader
 from ansible.plugins.strategy import StrategyBase, StrategySentinel
 from ansible.template import Templar
 
+from ansible_operator.engine.patches import inventory_requests
 from ansible_operator.engine.patches.copies import isolated
 from ansible_operator.engine.patches.versions import (
-    serve_inventory,
+    HAS_UNIFIED_RESULTS,
     strategy_module,
     task_context,
     worker_of,
@@ -47,7 +48,6 @@ def install() -> None:
         self: Any, host: Any, task: Any, task_vars: Any, play_context: Any
     ) -> None:
         self._results_thread.need()
-        serve_inventory()
         stock(self, host, task, task_vars, play_context)
 
     def queue_task(self: Any, host: Any, task: Any, task_vars: Any, play_context: Any) -> None:
@@ -62,6 +62,7 @@ def install() -> None:
     _ReaderThread.deferring = queue_task
     names = vars(strategy_module())
     names["threading"] = SimpleNamespace(**vars(threading) | {"Thread": _ReaderThread})
+    inventory_requests.install()
 
 
 def is_simple(strategy: Any, task: Any, task_vars: Any) -> bool:
@@ -145,7 +146,9 @@ def _run_as_worker(worker: Any) -> None:
     directory, environment = Path.cwd(), dict(os.environ)
     sys.stdout, sys.stderr = io.StringIO(), io.StringIO()
     try:
-        with task_context(worker._task, worker._task_vars, worker._host.name):
+        with task_context(worker._task, worker._task_vars, worker._host.name) as scope:
+            if HAS_UNIFIED_RESULTS:
+                scope.inventory_rpc_client = inventory_requests.InventoryHere()
             worker._run()
     except SystemExit as error:
         raise AnsibleError(f"The task {worker._task.get_name()!r} ended its process.") from error
@@ -173,7 +176,7 @@ class _ReaderThread(threading.Thread):
     """The method that queues tasks of strategies which say themselves when the thread is needed."""
 
     def __init__(self, *, target: Callable[[Any], None], args: tuple[Any]) -> None:
-        super().__init__(target=target, args=args)
+        super().__init__(target=target, args=(inventory_requests.Results(args[0]),))
         self._is_deferred = type(args[0])._queue_task is type(self).deferring
         self._is_needed = False
 

@@ -10,7 +10,6 @@ import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import ansible.cli
@@ -84,72 +83,28 @@ def trusted(value: Any) -> Any:
 
 
 @contextmanager
-def task_context(task: Any, task_vars: dict[str, Any], host_name: str) -> Iterator[None]:
-    """What a worker's process is set up with around a task."""
+def task_context(task: Any, task_vars: dict[str, Any], host_name: str) -> Iterator[Any]:
+    """What a worker's process is set up with around a task; None up to 2.18."""
     if HAS_UNIFIED_RESULTS:
         from ansible._internal import _task
 
         with _task.TaskContext.create(task, task_vars, host_name) as context:
-            context.inventory_rpc_client = _InventoryHere()
-            yield
+            yield context
         return
     if VERSION >= (2, 19):
         from ansible._internal import _task
 
-        with _task.TaskContext(task):
-            yield
+        with _task.TaskContext(task) as context:
+            yield context
         return
     # 2.18 sets the display's queue in the code that is borrowed from the worker; it refuses to
     # in a process that is no worker.
     display = Display()
     display.set_queue = lambda _queue: None
     try:
-        yield
+        yield None
     finally:
         del display.set_queue
-
-
-class _InventoryHere:
-    """Adds hosts and groups in the process of the play.
-
-    A request to it would wait for the thread that executes the task.
-    """
-
-    def add_host(self, host_info: Any) -> bool:
-        return bool(_inventory_requests().add_host.__wrapped__(_passed(host_info)))
-
-    def add_group(self, host_name: str, group_info: Any) -> bool:
-        return bool(_inventory_requests().add_group.__wrapped__(host_name, _passed(group_info)))
-
-
-def _inventory_requests() -> Any:
-    from ansible._internal._worker import _inventory_rpc
-
-    return _inventory_rpc.InventoryRPC
-
-
-def _passed(value: Any) -> Any:
-    """A value as a request hands it over: nothing is shared with the variables of the task."""
-    return ForkingPickler.loads(ForkingPickler.dumps(value))
-
-
-def defer_inventory_server() -> None:
-    """Keep plays from starting the thread that answers workers, which few of them have."""
-    if not HAS_UNIFIED_RESULTS:
-        return
-    from ansible.executor import task_queue_manager
-
-    deferred = types.SimpleNamespace(shared_instance=lambda: None)
-    vars(task_queue_manager)["_rpc_host"] = types.SimpleNamespace(LocalManager=deferred)
-
-
-def serve_inventory() -> None:
-    """Start that thread, unless it runs, before a worker is forked."""
-    if not HAS_UNIFIED_RESULTS:
-        return
-    from ansible._internal import _rpc_host
-
-    _rpc_host.LocalManager.shared_instance()
 
 
 def containers() -> dict[type, Callable[[Any, Any], Any]]:

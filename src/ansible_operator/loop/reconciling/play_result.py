@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a run, from its events."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,8 @@ from ansible_operator.watches import InvalidDuration, parse_duration
 UNKNOWN_FAILURE = "unknown playbook failure"
 LONGEST_MESSAGE = 16 * 1024
 """Characters of a message in a status; a whole play's output would not fit an object."""
+_NO_MESSAGE = re.compile(r"(?:(?:Task|Action|Module) failed: )*Unknown error\.")
+"""What ansible-core has from 2.21 on as the message of a failure that came without one."""
 
 
 @dataclass(slots=True)
@@ -101,8 +104,10 @@ def _message(result: Mapping[str, Any]) -> str:
 
     A result with ``no_log`` has nothing but ``censored``, which says so.
     """
-    found = (result.get(key) for key in ("msg", "reason", "message", "censored"))
-    return next((text for text in found if isinstance(text, str)), UNKNOWN_FAILURE)
+    found = [result.get(key) for key in ("msg", "reason", "message", "censored")]
+    texts = [text for text in found if isinstance(text, str)]
+    telling = (text for text in texts if not _NO_MESSAGE.fullmatch(text))
+    return next(telling, texts[0] if texts else UNKNOWN_FAILURE)
 
 
 def _shortened(text: str) -> str:

@@ -65,6 +65,27 @@ def outcome(*events: dict[str, Any], run: RunResult = OK) -> PlayResult:
         ),
         (
             [
+                failure("localhost", "Task failed: Action failed: Unknown error."),
+                stats(failures={"localhost": 1}),
+            ],
+            ["Task failed: Action failed: Unknown error."],
+        ),
+        (
+            [
+                failure(res={"msg": "Task failed: Action failed: Unknown error.", "message": "m"}),
+                stats(failures={"localhost": 1}),
+            ],
+            ["m"],
+        ),
+        (
+            [
+                failure(res={"msg": "Unknown error. It is full.", "message": "m"}),
+                stats(failures={"localhost": 1}),
+            ],
+            ["Unknown error. It is full."],
+        ),
+        (
+            [
                 failure(res={"censored": "the output has been hidden"}),
                 stats(failures={"localhost": 1}),
             ],
