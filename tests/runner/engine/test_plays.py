@@ -6,14 +6,17 @@ import json
 import os
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from ansible.release import __version__
 
 from ansible_operator.engine import RoleTarget, RunStatus
 from tests.runner.engine.conftest import ROLES, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
+VERSION = tuple(int(part) for part in __version__.split(".")[:2])
 
 
 async def test_success(stage: Stage) -> None:
@@ -238,6 +241,19 @@ async def test_no_log_is_censored(stage: Stage) -> None:
               ansible.builtin.debug: {msg: s3cr3t}
               no_log: true
               loop: [1]
+            - name: Hidden items
+              ansible.builtin.command: {cmd: "echo {{ item }}"}
+              no_log: true
+              throttle: 1
+              loop: [s3cr3t]
+              register: seen
+            - name: Hidden facts
+              ansible.builtin.set_fact: {seen_again: "{{ seen }}"}
+              no_log: true
+            - name: Hidden and skipped
+              ansible.builtin.debug: {msg: s3cr3t}
+              no_log: true
+              when: seen_again.results[0].stdout == 's3cr3t' and false
             - name: Hidden option
               acme.tools.echo: {text: x, secret: s3cr3t}
             """
@@ -251,34 +267,53 @@ async def test_no_log_is_censored(stage: Stage) -> None:
     assert "censored" in played.results()["Hidden"]
 
 
-async def test_why_a_hidden_task_failed_is_hidden_too(warm: Stage) -> None:
+FAILING = {
+    "an action": 'ansible.builtin.fail: {msg: "{{ word }}"}',
+    "items": 'ansible.builtin.fail: {msg: "{{ item }}"}\nloop: ["{{ word }}"]',
+    "one item of several": """
+        ansible.builtin.assert: {that: item.ok, fail_msg: "{{ item.word }}"}
+        loop: [{ok: true, word: "{{ word }}"}, {ok: false, word: "{{ word }}"}]
+        loop_control: {label: "{{ item.word }}"}
+        """,
+    "a module": 'ansible.builtin.command: {cmd: "false {{ word }}"}',
+    "a crash": 'acme.tools.crash:\nenvironment: {WORD: "{{ word }}"}',
+    "a condition": 'ansible.builtin.command: {cmd: "echo {{ word }}"}\nfailed_when: true',
+    "a template": """
+        ansible.builtin.debug: {msg: "{{ {}[word] }}"}
+        """,
+    "a condition that fails": """
+        ansible.builtin.command: {cmd: "echo {{ word }}"}
+        changed_when: "{}[word]"
+        """,
+    "retries": """
+        ansible.builtin.command: {cmd: "echo {{ word }}"}
+        until: false
+        retries: 1
+        delay: 0
+        """,
+    "a file": 'ansible.builtin.include_vars: {file: "{{ word }}"}',
+}
+
+
+@pytest.mark.parametrize("throttle", [0, 1], ids=["here", "in a worker"])
+@pytest.mark.parametrize("failing", FAILING)
+async def test_why_a_hidden_task_failed_is_hidden_too(
+    warm: Stage, failing: str, throttle: int
+) -> None:
     """Ansible from 2.19 on tells it, and so does the engine that starts Ansible as it is."""
-    played = await warm.play(
-        warm.tasks(
-            """
-            - name: Action
-              ansible.builtin.fail: {msg: "{{ word }}"}
-              no_log: true
-              ignore_errors: true
-            - name: Items
-              ansible.builtin.fail: {msg: "{{ item }}"}
-              no_log: true
-              ignore_errors: true
-              loop: ["{{ word }}"]
-            - name: Module
-              ansible.builtin.command: {cmd: "false {{ word }}"}
-              no_log: true
-              ignore_errors: true
-            - name: Told
-              ansible.builtin.fail: {msg: plain words}
-            """
-        ),
-        extra_vars={"word": "s3cr3t"},
+    task = textwrap.indent(textwrap.dedent(FAILING[failing]).strip(), "  ")
+    hidden = (
+        f"- name: Hidden\n{task}\n  no_log: true\n  throttle: {throttle}\n  ignore_errors: true\n"
     )
+    told = "- name: Told\n  ansible.builtin.fail: {msg: plain words}\n"
+    played = await warm.play(warm.tasks(hidden + told), extra_vars={"word": "s3cr3t"})
 
     assert played.result.rc == 2
+    assert [data["task"] for data in played.of("runner_on_failed")] == ["Hidden", "Told"]
     assert "plain words" in played.result.stdout
     assert "s3cr3t" not in played.result.stdout + json.dumps(played.events)
+    for path in played.artifacts.rglob("*"):
+        assert not path.is_file() or "s3cr3t" not in path.read_text()
 
 
 async def test_unsafe_strings_are_never_templates(stage: Stage) -> None:
@@ -555,6 +590,70 @@ async def test_actions_of_ansible_itself(stage: Stage) -> None:
     assert (played.result.rc, played.result.error) == (0, "")
     assert played.results()["After"]["msg"] == "later localhost"
     assert played.stats["artifact_data"] == {"counted": 1}
+
+
+ADDING = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - name: Add
+      ansible.builtin.add_host:
+        {{name: "{{{{ item }}}}", groups: [some], ansible_connection: local, said: "{{{{ word }}}}"}}
+      throttle: {throttle}
+      loop: [one, two, one]
+    - name: Group
+      ansible.builtin.group_by: {{key: "of_{{{{ word }}}}", parents: [grouped]}}
+      throttle: {throttle}
+- hosts: some
+  gather_facts: false
+  tasks:
+    - name: Group each
+      ansible.builtin.group_by: {{key: "name_{{{{ inventory_hostname }}}}"}}
+    - name: Know
+      ansible.builtin.debug: {{msg: "{{{{ said }}}} {{{{ groups | to_json }}}}"}}
+      run_once: true
+"""
+
+
+@pytest.mark.parametrize("throttle", [0, 1], ids=["here", "in a worker"])
+async def test_tasks_add_hosts_and_groups(stage: Stage, throttle: int) -> None:
+    """One after another, and two workers at a time."""
+    path = stage.write(ADDING.format(throttle=throttle))
+    played = await stage.play(path, extra_vars={"word": "said"}, timeout=60)
+
+    assert (played.result.rc, played.result.error) == (0, "")
+    added = played.results()["Add"]["results"]
+    assert [one["add_host"]["host_name"] for one in added] == ["one", "two", "one"]
+    said, groups = played.results()["Know"]["msg"].rsplit(" {", 1)
+    found = json.loads("{" + groups)
+    assert said == "said"
+    assert found["some"] == ["one", "two"]
+    assert found["grouped"] == found["of_said"] == ["localhost"]
+    assert [found[f"name_{host}"] for host in ("one", "two")] == [["one"], ["two"]]
+
+
+@pytest.mark.skipif(VERSION < (2, 21), reason="up to 2.20 it ends the play")
+@pytest.mark.parametrize("throttle", [0, 1], ids=["here", "in a worker"])
+async def test_a_group_that_cannot_be_added_fails_its_task(stage: Stage, throttle: int) -> None:
+    add = "ansible.builtin.group_by: {key: grouped, parents: [grouped]}"
+    tasks = f"- name: Add\n  {add}\n  throttle: {throttle}\n  ignore_errors: true\n"
+    played = await stage.play(stage.tasks(f"{tasks}- name: Next\n  ansible.builtin.debug:\n"))
+
+    assert (played.result.rc, played.result.error) == (0, "")
+    assert "group to itself" in played.results()["Add"]["msg"]
+    assert "Next" in played.results()
+
+
+async def test_a_process_that_has_added_hosts_plays_again(kept: Stage) -> None:
+    add = "ansible.builtin.add_host: {name: 'host-{{ word }}'}"
+    group = "ansible.builtin.group_by: {key: 'of_{{ word }}'}"
+    know = "ansible.builtin.debug: {msg: '{{ groups | sort }}'}"
+    tasks = [f"- {add}", f"  throttle: 1\n- {group}", f"  throttle: 1\n- name: Know\n  {know}"]
+    role = kept.role({"tasks/main.yml": "\n".join(tasks)})
+    runs = await kept.play_kept(role, {"word": "a"}, {"word": "b"})
+
+    found = [played.results()["Know"]["msg"] for played in runs]
+    assert found == [["all", "of_a", "ungrouped"], ["all", "of_b", "ungrouped"]]
 
 
 @pytest.mark.parametrize("strategy", ["free", "host_pinned", "linear"])

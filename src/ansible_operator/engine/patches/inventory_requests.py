@@ -46,9 +46,11 @@ class InventoryHere:
     """
 
     def add_host(self, host_info: Any) -> Any:
+        """Add a host; whether that changed anything."""
         return _call(_Request(0, "add_host", _passed((host_info,))))
 
     def add_group(self, host_name: str, group_info: Any) -> Any:
+        """Put a host into a group; whether that changed anything."""
         return _call(_Request(0, "add_group", _passed((host_name, group_info))))
 
 
@@ -56,9 +58,11 @@ class InventoryOfPlay:
     """Has hosts and groups added by the process of the play, from the process of a worker."""
 
     def add_host(self, host_info: Any) -> Any:
+        """Add a host; whether that changed anything."""
         return self._ask("add_host", host_info)
 
     def add_group(self, host_name: str, group_info: Any) -> Any:
+        """Put a host into a group; whether that changed anything."""
         return self._ask("add_group", host_name, group_info)
 
     def _ask(self, function: str, *arguments: Any) -> Any:

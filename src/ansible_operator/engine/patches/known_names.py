@@ -106,9 +106,7 @@ TOUCHED = (
         since=_2_21,
     ),
     Touched("ansible.plugins.cache", "", ("S_IRWU_RG_RO",)),
-    Touched(
-        "ansible.plugins.strategy", "StrategyBase", ("_rpc_queue", "_workers"), since=_2_21
-    ),
+    Touched("ansible.plugins.strategy", "StrategyBase", ("_rpc_queue", "_workers"), since=_2_21),
     Touched("ansible.executor.task_queue_manager", "", ("_rpc_host",), since=_2_21),
     Touched("ansible.executor.task_result", "", ("_PRESERVE",), before=_2_21),
     Touched(
