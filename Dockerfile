@@ -19,7 +19,7 @@
 #
 #   make op-build ANSIBLE_CORE=2.19 IMG=…:0.2.0    builds …:0.2.0-ansible-core-2.19
 #
-# 2.20 requires a base with Python 3.12 or newer: UBI 9, or debian:13.1-slim.
+# 2.20 and 2.21 require a base with Python 3.12 or newer: UBI 9, or debian:13.1-slim.
 ARG BASE_IMAGE=debian:12.11-slim
 ARG INIT_IMAGE=${BASE_IMAGE}
 

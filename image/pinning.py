@@ -8,7 +8,7 @@ from image.building import ROOT, run
 
 STEPS = ROOT / "image" / "steps"
 _PYTHON = "3.11"
-CORES = {"2.19": "3.11", "2.20": "3.12"}
+CORES = {"2.19": "3.11", "2.20": "3.12", "2.21": "3.12"}
 """Newer releases of ansible-core, which variants of the image have, and their oldest Python."""
 
 

@@ -230,8 +230,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         "ansible-core",
         ("dev/ansible_versions.sh",),
-        limit=2400,
-        usual=900,
+        limit=3000,
+        usual=1200,
         when=When.TOUCHED,
         protects=("src/ansible_operator/engine/", "dev/ansible_versions.sh", "dev/constraints.txt"),
     ),

@@ -17,7 +17,7 @@ from ansible_operator.check.variables import Variables
 from ansible_operator.check.watch_rules import check_watches
 from ansible_operator.watches import Isolation, Watch
 
-NEWEST_KNOWN = "2.20"
+NEWEST_KNOWN = "2.21"
 
 
 def installed_core() -> str:
