@@ -11,6 +11,7 @@ from ansible_operator.check.documents import Located, UnreadableError, read
 from ansible_operator.check.findings import Finding, Severity, for_release, release
 from ansible_operator.check.plugin_state import kept_by
 from ansible_operator.check.project import Project, ansible_folder, open_project, readable
+from ansible_operator.check.removed_imports import removed_imports
 from ansible_operator.check.task_rules import TaskRules
 from ansible_operator.check.tasks import included, is_playbook, roles_of, tasks_of
 from ansible_operator.check.variables import Variables
@@ -125,7 +126,7 @@ def _templates(project: Project) -> Iterator[Finding]:
 
 
 def _plugins(project: Project, watched: Sequence[Watch]) -> Iterator[Finding]:
-    """State in memory is an error where processes are shared, and worth knowing elsewhere."""
+    """State in memory, an error where processes are shared, and imports of what has gone."""
     is_shared = any(watch.isolation is Isolation.SHARED for watch in watched)
     severity = Severity.ERROR if is_shared else Severity.NOTE
     then = (
@@ -137,6 +138,7 @@ def _plugins(project: Project, watched: Sequence[Watch]) -> Iterator[Finding]:
         name = project.name(path)
         try:
             kept = kept_by(path.read_text())
+            removed = list(removed_imports(path.read_text()))
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", 0) or 0
             yield Finding(name, line, Severity.ERROR, "python", str(error))
@@ -144,3 +146,6 @@ def _plugins(project: Project, watched: Sequence[Watch]) -> Iterator[Finding]:
         for item in kept:
             message = f"{item.name} is {item.how}: {then}"
             yield Finding(name, item.line, severity, "plugin-state", message)
+        for line, imported, since in removed:
+            message = f"the import of {imported} fails"
+            yield Finding(name, line, Severity.ERROR, "import-removed", message, since)

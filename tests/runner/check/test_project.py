@@ -438,3 +438,29 @@ def test_what_tasks_and_plays_assign_is_known(place: Place) -> None:
     assert [found for found in place.found("2.19") if found[0] == TASKS] == [
         (TASKS, 10, "warning", "conditional-maybe-not-boolean")
     ]
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("from ansible.module_utils.compat.datetime import utcnow\n", 1),
+        ("import os\nfrom ansible.module_utils.compat import datetime\n", 2),
+        ("def f():\n    import ansible.module_utils.compat.paramiko as p\n", 2),
+        ("from ansible.module_utils.compat.version import LooseVersion\n", 0),
+        ("from datetime import datetime\n", 0),
+        ("from .compat import datetime\n", 0),
+        (
+            "try:\n    from ansible.module_utils.compat import paramiko\nexcept ImportError:\n    p = 0\n",
+            0,
+        ),
+    ],
+)
+def test_what_a_newer_release_has_removed_is_no_import(
+    place: Place, source: str, line: int
+) -> None:
+    path = "roles/thing/library/a.py"
+    place.write(path, source)
+
+    expected = [(path, line, "error", "import-removed")] if line else []
+    assert place.found("2.21") == expected
+    assert place.found("2.20") == [(*one[:2], "note", one[3]) for one in expected]

@@ -138,7 +138,9 @@ def test_a_missing_name_is_refused(
 ) -> None:
     monkeypatch.setattr(known_names, "TOUCHED", (*TOUCHED, touched))
     release = re.escape(known_names.__version__)
-    message = rf"^ansible-core {release} is not one .* lacks {re.escape(name)}: .* 2.18, 2.19, 2.20, 2.21"
+    message = (
+        rf"^ansible-core {release} is not one .* lacks {re.escape(name)}: .* 2.18, 2.19, 2.20, 2.21"
+    )
     with pytest.raises(CannotStartError, match=message):
         check()
 
