@@ -105,6 +105,7 @@ TOUCHED = (
         ("worker_id", "worker_queue"),
         since=_2_21,
     ),
+    Touched("multiprocessing.queues", "Queue", ("_reader", "_writer"), since=_2_21),
     Touched("ansible.plugins.cache", "", ("S_IRWU_RG_RO",)),
     Touched("ansible.plugins.strategy", "StrategyBase", ("_rpc_queue", "_workers"), since=_2_21),
     Touched("ansible.executor.task_queue_manager", "", ("_rpc_host",), since=_2_21),
