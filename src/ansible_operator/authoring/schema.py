@@ -80,7 +80,8 @@ def _object(options: Iterable[Option]) -> Json:
     required = [name for name, option in given if option.is_required]
     if required:
         schema["required"] = required
-    schema["properties"] = {name: _property(option) for name, option in given}
+    if given:
+        schema["properties"] = {name: _property(option) for name, option in given}
     return schema
 
 
@@ -167,9 +168,9 @@ def fits(value: object, schema: Json) -> bool:
 
 
 def _has_fields(value: Json, schema: Json) -> bool:
-    properties = schema.get("properties")
-    if properties is None:
+    if _ANYTHING.items() <= schema.items():
         return True
+    properties = schema.get("properties", {})
     return (
         value.keys() <= properties.keys()
         and all(
