@@ -67,7 +67,7 @@ def test_all_files_of_a_project(project: Path, request: pytest.FixtureRequest) -
 
 def test_check_finds_nothing_in_a_project(project: Path) -> None:
     command("add-kind", *OTHER, "--project", project)
-    for core in ("2.18", "2.20"):
+    for core in ("2.18", "2.21"):
         assert check_project(project, core, environ={}) == []
 
 
