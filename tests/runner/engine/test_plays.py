@@ -644,6 +644,27 @@ async def test_a_group_that_cannot_be_added_fails_its_task(stage: Stage, throttl
     assert "Next" in played.results()
 
 
+@pytest.mark.skipif(VERSION < (2, 21), reason="up to 2.20 a result has one name")
+@pytest.mark.parametrize("throttle", [0, 1], ids=["here", "in a worker"])
+async def test_parts_of_a_result_are_registered(stage: Stage, throttle: int) -> None:
+    task = f"""
+        - name: Ask
+          ansible.builtin.command: {{cmd: "echo {{{{ item }}}}"}}
+          loop: [one, two, three]
+          loop_control: {{break_when: last.stdout == 'two'}}
+          throttle: {throttle}
+          register:
+            last: _task.result
+            all: _task.loop_result.results | map(attribute='stdout') | list
+        - name: Know
+          ansible.builtin.debug: {{msg: "{{{{ [last.rc, all] }}}}"}}
+        """
+    played = await stage.play(stage.tasks(task))
+
+    assert (played.result.rc, played.result.error) == (0, "")
+    assert played.results()["Know"]["msg"] == [0, ["one", "two"]]
+
+
 async def test_a_process_that_has_added_hosts_plays_again(kept: Stage) -> None:
     add = "ansible.builtin.add_host: {name: 'host-{{ word }}'}"
     group = "ansible.builtin.group_by: {key: 'of_{{ word }}'}"
