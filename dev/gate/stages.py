@@ -76,7 +76,7 @@ DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
     "compute": (1350, ("compute_nodes", "pools", "pools_traffic")),
     "faults": (1750, ("api_server_fault", "disk_faults", "lost_node", "object_store_faults")),
     "health": (2550, ("health",)),
-    "install": (1200, ("demo", "deployment", "playbook", "slow_machine")),
+    "install": (1400, ("demo", "deployment", "playbook", "shards", "slow_machine")),
     "plugin": (850, ("database_users", "databases", "kubectl_plugin")),
     "stores": (
         1850,

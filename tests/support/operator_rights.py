@@ -11,7 +11,9 @@ from deploy.generate.roles import NAME, granted
 from testbed.bed import TestBed
 
 
-def account(bed: TestBed, namespace: str, path: Path, *, everywhere: bool = False) -> Path:
+def account(
+    bed: TestBed, namespace: str, path: Path, *, everywhere: bool = False, shards: bool = False
+) -> Path:
     """Make the operator's ServiceAccount in a namespace and write a kubeconfig for it.
 
     Args:
@@ -19,6 +21,7 @@ def account(bed: TestBed, namespace: str, path: Path, *, everywhere: bool = Fals
         namespace: where the operator is said to live.
         path: the kubeconfig.
         everywhere: whether it looks after all namespaces, instead of this one.
+        shards: whether it shares the objects with others of its kind.
     """
     rights = read()
     kind = "ClusterRole" if everywhere else "Role"
@@ -27,6 +30,8 @@ def account(bed: TestBed, namespace: str, path: Path, *, everywhere: bool = Fals
         *granted("Role", rights, Scope.OWN, suffix="-own"),
         *granted(kind, rights, Scope.WATCHED),
     ]
+    if shards:
+        manifests += granted("Role", rights, Scope.OWN, "shards")
     if everywhere:
         for part in dict.fromkeys(right.part for right in rights):
             manifests += granted("ClusterRole", rights, Scope.CLUSTER, part)
