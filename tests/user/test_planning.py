@@ -204,7 +204,7 @@ def test_a_database_that_is_missing_leaves_the_login():
         "Ready": ("True", "LoginAccepted"),
         "Synced": ("False", "DatabaseMissing"),
     }
-    assert (told.requeue, told.status["message"]) == ("0h0m30s", "waiting for later.*")
+    assert (told.requeue, told.status["message"]) == ("0h0m5s", "waiting for later.*")
 
 
 @pytest.mark.parametrize(("reason", "ready"), FAILURES.items(), ids=FAILURES)

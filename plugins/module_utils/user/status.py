@@ -26,7 +26,7 @@ RESULTS: Final = "results"
 """Where the result of the action is among what was observed."""
 _KEPT: Final = ("secretRef", "secretVersion", "granted", "lastChecked", "binding")
 _SOON_SECONDS: Final = 15.0
-_MISSING_SECONDS: Final = 30.0
+_MISSING_SECONDS: Final = 5.0
 _LATER_SECONDS: Final = 60.0
 _SAID_ONCE: Final = frozenset({ObjectReason.USER_EXISTS, ObjectReason.SECRET_MISSING})
 """Reasons that a person has to do something about."""
