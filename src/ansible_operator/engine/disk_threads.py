@@ -9,8 +9,8 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
-from threading import Semaphore, Thread
+from queue import SimpleQueue
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 MOST_THREADS = 64
@@ -25,7 +25,8 @@ class DiskThreads:
     def __init__(self, most: int = MOST_THREADS) -> None:
         self._most = most
         self._calls: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
-        self._idle = Semaphore(0)
+        self._lock = Lock()
+        self._under_way = 0
         self._threads: list[Thread] = []
         self._is_closed = False
 
@@ -38,24 +39,29 @@ class DiskThreads:
         """
         if self._is_closed:
             raise RuntimeError("the threads for the disk are closed")
-        settled, answer = settling(call)
+
+        def counted() -> Result:
+            # It counts until its result is known: whoever waits may then begin the next one.
+            try:
+                return call()
+            finally:
+                with self._lock:
+                    self._under_way -= 1
+
+        settled, answer = settling(counted)
+        with self._lock:
+            self._under_way += 1
+            is_missing = len(self._threads) < min(self._under_way, self._most)
         self._calls.put(settled)
-        if not self._idle.acquire(blocking=False) and len(self._threads) < self._most:
+        if is_missing:
             thread = Thread(target=self._work, name=f"disk-{len(self._threads)}", daemon=True)
             self._threads.append(thread)
             thread.start()
         return await answer
 
     def _work(self) -> None:
-        while (call := self._next()) is not None:
+        while (call := self._calls.get()) is not None:
             call()
-
-    def _next(self) -> Callable[[], object] | None:
-        """Wait for the next call; None at the end."""
-        with contextlib.suppress(Empty):
-            return self._calls.get_nowait()
-        self._idle.release()
-        return self._calls.get()
 
     def close(self, seconds: float) -> None:
         """Accept no more calls, and wait for those under way, but not for longer than that."""

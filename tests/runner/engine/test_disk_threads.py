@@ -45,3 +45,16 @@ async def test_the_end_is_bounded() -> None:
     assert time.monotonic() - began < 2
     gate.set()
     assert await task
+
+
+async def test_there_are_never_more_threads_than_calls_at_the_same_time() -> None:
+    """Calls that follow each other closely meet threads that are just about to be idle."""
+    threads = DiskThreads()
+
+    async def caller() -> None:
+        for _ in range(500):
+            await threads.run(lambda: None)
+
+    await asyncio.gather(*(caller() for _ in range(3)))
+    assert len(threads._threads) <= 3
+    threads.close(1)
