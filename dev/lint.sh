@@ -20,6 +20,7 @@ lint_types() {
   mypy -p ansible_operator -p kubectl_matrixone &&
     mypy -p ansible_collections.matrixorigin.matrixone.plugins &&
     mypy -p testbed -p demo -p bench -p compat -p faults -p crds.generate -p deploy.generate -p image -p dev.gate &&
+    mypy extensions &&
     mypy -p tests.e2e # most of them run at night only: what can be seen without running is seen here
 }
 

@@ -25,7 +25,7 @@ from tests.support.operators import Operator, launch
 from tests.support.waiting import eventually
 
 CYCLES = int(os.environ.get("SOAK_CYCLES", "12"))
-pytestmark = [pytest.mark.api, pytest.mark.scenario, pytest.mark.timeout(400 + 120 * CYCLES)]
+pytestmark = [pytest.mark.node, pytest.mark.scenario, pytest.mark.timeout(400 + 120 * CYCLES)]
 
 MEMCACHED, PROBES = "memcacheds.runner.example.com", "probes.runner.example.com"
 OBJECTS = 30
