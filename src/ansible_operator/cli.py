@@ -31,7 +31,7 @@ def _level(value: str) -> int:
     raise click.BadParameter(f'invalid log level "{value}"', param_hint="--zap-log-level")
 
 
-_AUTHORING = {"add-kind": "add_kind_command", "crd": "crd", "init": "init"}
+_AUTHORING = {"add-kind": "add_kind_command", "crd": "crd", "dev": "dev", "init": "init"}
 """Commands of `ansible_operator.authoring`, which an operator that runs does not load."""
 
 

@@ -315,7 +315,7 @@ def test_an_operator_that_runs_loads_nothing_for_authors() -> None:
 
 def test_help_names_the_commands_of_authors() -> None:
     text = command("--help").output
-    assert all(f"  {name} " in text for name in ("add-kind", "crd", "init", "run", "check"))
+    assert all(f"  {name} " in text for name in ("add-kind", "crd", "dev", "init", "run", "check"))
     assert "argument specs of its role" in " ".join(command("help", "init").output.split())
 
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands for authors: ``init``, ``add-kind``, ``crd``."""
+"""The commands for authors: ``init``, ``add-kind``, ``crd``, ``dev``."""
 
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 import click
 
 from ansible_operator.authoring import writing
 from ansible_operator.authoring.creating import Source, add_kind, create_project
+from ansible_operator.authoring.developing import Development
 from ansible_operator.authoring.names import kind_names
 from ansible_operator.authoring.refreshing import Skipped, definitions
 from ansible_operator.errors import ConfigError
@@ -130,3 +133,24 @@ def crd(project: Path, *, check: bool) -> None:
             writing.change(one.path, one.new)
             click.echo(f"{name}: updated")
     sys.exit(check and is_old)
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--project", type=_FOLDER, default=".", help="Folder of the project  [default: .]")
+@click.argument("flags", nargs=-1, type=click.UNPROCESSED)
+def dev(project: Path, flags: tuple[str, ...]) -> None:
+    """Run the operator of a project while you change it.
+
+    It is started again after each change of a file, with the CRDs up to date in the cluster, and
+    each run shows what its tasks have changed. FLAGS are those of `ansible-operator run`.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        Development(project.resolve(), flags, click.echo).run()
+    except KeyboardInterrupt:
+        click.echo("stopped")
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
