@@ -269,7 +269,8 @@ def test_the_shell_completes_commands_options_and_names(
     *found, directive = plugin.completed(*words[:1], *here, *words[1:])
     assert directive == ":4"
     if expected is None:
-        expected = ["backup", "backups", "cordon", "doctor", "drain", "hibernate", "logs", "pause"]
-        expected += ["promote", "render", "report", "restart", "restore", "resume", "sql", "status"]
-        expected += ["top", "uncordon", "upgrade", "users", "verify", "wake"]
+        expected = ["backup", "backups", "cordon", "databases", "doctor", "drain", "hibernate"]
+        expected += ["logs", "pause", "promote", "render", "report", "restart", "restore"]
+        expected += ["resume", "sql", "status", "top", "uncordon", "upgrade", "users", "verify"]
+        expected += ["wake"]
     assert sorted(found) == expected
