@@ -155,7 +155,7 @@ class Conditions:
             initial: whether it is what holds when the rulebook starts.
         """
         about, now = about_object(obj), dict(_conditions(obj, self.wanted))
-        _, before = self._known.get(about["uid"], ({}, {}))
+        before = self._known.get(about["uid"], ({}, {}))[1]
         self._known[about["uid"]] = (about, now)
         for kind, condition in now.items():
             was = before.get(kind)
@@ -171,9 +171,9 @@ class Conditions:
 
     def deleted(self, obj: Mapping[str, Any]) -> Iterator[Json]:
         """Give the event of an object that does not exist any more, once."""
-        about, _ = self._known.pop(about_object(obj)["uid"], (None, None))
-        if about is not None:
-            yield {**about, "what": "deleted", "initial": False}
+        known = self._known.pop(about_object(obj)["uid"], None)
+        if known is not None:
+            yield {**known[0], "what": "deleted", "initial": False}
 
     def listed(self, objects: Iterable[Mapping[str, Any]], *, initial: bool) -> Iterator[Json]:
         """Give what has changed between what rules were told and a complete list."""
@@ -182,7 +182,7 @@ class Conditions:
             there.append(about_object(obj)["uid"])
             yield from self.changed(obj, initial=initial)
         for uid in self._known.keys() - set(there):
-            about, _ = self._known.pop(uid)
+            about = self._known.pop(uid)[0]
             yield {**about, "what": "deleted", "initial": False}
 
 
