@@ -6,6 +6,7 @@ told and what it said is in build/transcripts/helm.txt afterwards.
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -129,6 +130,48 @@ def test_c23_the_second_replica_carries_on(
     )
     cluster.change("proxy/replicas", 1)
     eventually(lambda: len(cluster.pods("ProxySet")) == 1, 90, "end of the second proxy")
+    cluster.await_ready()
+
+
+def shares(release: Management) -> dict[str, int]:
+    """How many shards each Pod has."""
+    leases = release.get("leases", "-l", "ansible-operator/election-part=shard")["items"]
+    return dict(Counter(str(one["spec"].get("holderIdentity")).split("_")[0] for one in leases))
+
+
+def test_pods_share_the_objects_and_no_longer(
+    release: Management, cluster: Cluster, transcript: Transcript
+) -> None:
+    """From a leader to eight shards and back, with a killed Pod between, under SQL traffic."""
+    before = identities(cluster)
+    with Traffic(cluster, "chart-shards") as traffic:
+        release.upgrade(OPERATOR, *_VALUES, "--set", "leaderElection.shards=8", _READY)
+        eventually(lambda: sorted(shares(release).values()) == [4, 4], 60, "equal shares")
+        assert shares(release).keys() == {
+            one["metadata"]["name"] for one in release.pods().values()
+        }
+        cluster.change("proxy/replicas", 2)
+        eventually(lambda: len(cluster.pods("ProxySet")) == 2, 90, "second proxy")
+        killed = next(iter(shares(release)))
+        release.kubectl("delete", "pod", killed, "--grace-period=0", "--force")
+        cluster.change("cnGroups/0/replicas", 2)
+        eventually(lambda: len(cluster.pods("CNSet")) == 2, 90, "second compute node")
+        eventually(
+            lambda: sorted(shares(release).values()) == [4, 4] and killed not in shares(release),
+            90,
+            "shares of the next Pod",
+        )
+        release.upgrade(OPERATOR, *_VALUES, _READY)
+        names = {one["metadata"]["name"] for one in release.pods().values()}
+        eventually(lambda: leader(release) in names, 60, "a single leader")
+        traffic.stop()
+        transcript.note(seen(traffic))
+        traffic.require_nothing_lost(longest=5.0)
+    assert before.items() <= identities(cluster).items(), "nothing was restarted"
+    cluster.change("proxy/replicas", 1)
+    cluster.change("cnGroups/0/replicas", 1)
+    for kind in ("ProxySet", "CNSet"):
+        eventually(lambda kind=kind: len(cluster.pods(kind)) == 1, 120, f"one Pod of {kind}")
     cluster.await_ready()
 
 
