@@ -21,7 +21,7 @@ from tests.support.waiting import eventually_async
 pytestmark = pytest.mark.api
 
 COUNT = 12
-QUICK = {"duration": 3.0, "renew_deadline": 2.0, "retry_period": 0.3}
+QUICK = {"duration": 4.0, "renew_deadline": 3.0, "retry_period": 0.3}
 
 
 @dataclass
