@@ -121,9 +121,26 @@ def test_changes_are_played_and_shown(session: Session, space: Namespace) -> Non
         space.patch("gadget", "gadget-sample", {"spec": {"size": 3}})
 
     (session.project / "watches.yaml").write_text("- kind: none\n")
-    at = session.waits_for("error: ", at)
-    (operator,) = operators(session) or [""]
+    session.waits_for("error: ", at)
+
+
+def test_ctrl_c_ends_the_operator(session: Session, space: Namespace) -> None:
+    (operator,) = operators(session)
     session.process.send_signal(signal.SIGINT)
     assert session.process.wait(60) == 0
     assert session.log.read_text().endswith("stopped\n")
-    assert not operator or not Path(f"/proc/{operator}").exists()
+    assert not Path(f"/proc/{operator}").exists()
+
+
+def test_the_operator_does_not_outlive_the_command(session: Session, space: Namespace) -> None:
+    (operator,) = operators(session)
+    session.process.kill()
+    eventually(lambda: not is_running(operator))
+
+
+def is_running(pid: str) -> bool:
+    """Tell whether a process exists that is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

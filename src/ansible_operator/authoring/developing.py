@@ -14,6 +14,7 @@ from typing import Any
 from ansible_operator.authoring import passes, writing
 from ansible_operator.authoring.changes import changed, fingerprint
 from ansible_operator.authoring.refreshing import Definition, definitions
+from ansible_operator.engine.forking.processes import die_with
 from ansible_operator.errors import ConfigError
 
 _LOOK_SECONDS = 0.5
@@ -94,6 +95,7 @@ class Development:
         command = [sys.executable, "-m", "ansible_operator", "run", f"--run-directory={runs}"]
         environment = {"ANSIBLE_GATHERING": "explicit", **os.environ, "ANSIBLE_DIFF_ALWAYS": "true"}
         self._say("starting the operator")
+        this = os.getpid()
         return subprocess.Popen(
             [*command, *_FLAGS, *self._flags],
             cwd=self._project,
@@ -101,6 +103,7 @@ class Development:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             process_group=0,  # Ctrl+C reaches this process alone, which then ends the operator
+            preexec_fn=lambda: die_with(this),  # noqa: PLW1509 - there are no threads
         )
 
     def _wait(
