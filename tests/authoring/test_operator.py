@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A project from its creation to the end of its sample, with the rights that it was given."""
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ import yaml
 from click.testing import CliRunner
 
 from ansible_operator.cli import main
-from testbed.bed import TestBed
+from testbed.bed import KubectlError, TestBed
 from tests.support.namespaces import Namespace
 from tests.support.operator_rights import refusals
 from tests.support.operators import Operator, launch
@@ -98,6 +99,26 @@ def test_a_failure_is_an_event_and_a_condition(space: Namespace, operator: Opera
     eventually(lambda: [one for one in space.events() if one["regarding"]["name"] == "wrong"])
     space.kubectl("delete", "thing", "wrong", "--timeout=60s")
     assert refusals(operator.log) == []
+
+
+def test_pods_meet_the_strictest_level(
+    fake_testbed: TestBed, space: Namespace, project: Path
+) -> None:
+    """Those of the operator, and those of its resources."""
+    fake_testbed.kubectl(
+        *("label", "namespace", space.name, "pod-security.kubernetes.io/enforce=restricted")
+    )
+    space.kubectl("apply", "-f", str(project / "config/samples/created_v1alpha1_thing.yaml"))
+    eventually(lambda: space.get("deployment", "thing-sample"))
+    for deployment in (Namespace(fake_testbed, NAME).get("deployment", NAME), space.get("deployment", "thing-sample")):  # fmt: skip
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tried"}}
+        pod["spec"] = {**deployment["spec"]["template"]["spec"], "serviceAccountName": "default"}
+        text = json.dumps(pod)
+        assert "tried" in space.kubectl("create", "--dry-run=server", "-f", "-", input=text)
+        worse = text.replace('"runAsNonRoot": true', '"runAsNonRoot": false')
+        with pytest.raises(KubectlError, match="violates PodSecurity"):
+            space.kubectl("create", "--dry-run=server", "-f", "-", input=worse)
+    space.kubectl("delete", "thing", "thing-sample", "--timeout=60s")
 
 
 def test_a_new_option_becomes_a_field(
