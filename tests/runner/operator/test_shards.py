@@ -87,7 +87,7 @@ def holders(cluster: Cluster) -> Counter[str]:
         for lease in cluster.listed("leases")
         if lease["metadata"].get("labels", {}).get("ansible-operator/election-part") == "shard"
     ]
-    return Counter(lease["spec"].get("holderIdentity", "") for lease in shards)
+    return Counter(filter(None, (lease["spec"].get("holderIdentity") for lease in shards)))
 
 
 def resize(cluster: Cluster, size: int) -> None:
