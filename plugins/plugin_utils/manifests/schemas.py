@@ -45,7 +45,7 @@ def told(resource: Mapping[str, Any], mistakes: Iterable[Mistake]) -> str:
     return f"{describe(resource)}: {'; '.join(map(str, mistakes))}"
 
 
-@functools.cache
+@functools.cache  # ansible-operator: kept, schemas are the same for all objects
 def _schema(api_version: str, kind: str) -> Mapping[str, Any] | None:
     """Return ``openAPIV3Schema`` of a kind of ours; None of others."""
     group, _slash, version = api_version.partition("/")

@@ -144,8 +144,9 @@ def _plugins(project: Project, watched: Sequence[Watch]) -> Iterator[Finding]:
             yield Finding(name, line, Severity.ERROR, "python", str(error))
             continue
         for item in kept:
-            message = f"{item.name} is {item.how}: {then}"
-            yield Finding(name, item.line, severity, "plugin-state", message)
+            message = f"{item.name} is {item.how}: {item.reason or then}"
+            level = Severity.NOTE if item.reason else severity
+            yield Finding(name, item.line, level, "plugin-state", message)
         for line, imported, since in removed:
             message = f"the import of {imported} fails"
             yield Finding(name, line, Severity.ERROR, "import-removed", message, since)

@@ -6,8 +6,9 @@ plugins keep nothing, and checks and admission functions live in processes that 
 """
 
 import ast
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 _CHANGES = frozenset(
     {
@@ -26,6 +27,7 @@ _CHANGES = frozenset(
     }
 )
 _CONTAINERS = frozenset({"dict", "list", "set", "defaultdict", "OrderedDict", "deque", "Counter"})
+_ON_PURPOSE = re.compile(r"# ansible-operator: kept, *(\S.*)")
 _CACHES = frozenset({"cache", "lru_cache", "cached"})
 
 
@@ -35,11 +37,13 @@ class Kept:
 
     Attributes:
         line: where it is changed, from 1.
+        reason: why it is right, by a comment in this line: ``# ansible-operator: kept, REASON``.
     """
 
     name: str
     line: int
     how: str
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -67,7 +71,13 @@ def kept_by(source: str) -> list[Kept]:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for kept in (*_changed(function, module), *_cached(function))
     }
-    return [found[line] for line in sorted(found)]
+    lines = source.splitlines()
+    return [
+        replace(found[line], reason=given[1].strip())
+        if (given := _ON_PURPOSE.search(lines[line - 1]))
+        else found[line]
+        for line in sorted(found)
+    ]
 
 
 def _bindings(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:

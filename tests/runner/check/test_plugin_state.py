@@ -26,6 +26,23 @@ def test_what_outlives_a_run(source: str, expected: list[tuple[str, int]]) -> No
     assert [(kept.name, kept.line) for kept in kept_by(source)] == expected
 
 
+@pytest.mark.parametrize(
+    ("comment", "reason"),
+    [
+        (
+            "  # ansible-operator: kept, the key has the id of the process",
+            "the key has the id of the process",
+        ),
+        ("  # ansible-operator: kept", ""),
+        ("  # ansible-operator: kept, ", ""),
+        ("", ""),
+    ],
+)
+def test_what_is_kept_on_purpose_has_its_reason(comment: str, reason: str) -> None:
+    [kept] = kept_by(f"SEEN = []\ndef f(x):\n    SEEN.append(x){comment}\n")
+    assert kept.reason == reason
+
+
 def test_what_is_no_python() -> None:
     with pytest.raises(SyntaxError):
         kept_by("def f(:")

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from ansible_operator.check.checking import check_project
 from ansible_operator.check.findings import Severity
 from ansible_operator.cli import main
+from tests.support.places import ROOT
 
 ENTRY = """---
 - version: v1
@@ -399,6 +400,13 @@ def test_state_of_plugins_is_an_error_where_runs_share_a_process(
     assert place.found() == [("roles/thing/filter_plugins/a.py", 3, severity, "plugin-state")]
 
 
+def test_state_that_is_kept_on_purpose_is_a_note(place: Place) -> None:
+    place.write("watches.yaml", ENTRY + "  isolation: shared\n")
+    source = "SEEN = []\ndef f(x):\n    SEEN.append(x)  # ansible-operator: kept, a log\n"
+    place.write("roles/thing/filter_plugins/a.py", source)
+    assert [item[0::2] for item in place.found()] == [("roles/thing/filter_plugins/a.py", "note")]
+
+
 def test_exit_codes_and_outputs(place: Place, tmp_path: Path) -> None:
     runner, folder = CliRunner(), str(place.root)
     place.tasks("- debug: {msg: a}\n  when: size\n")
@@ -464,3 +472,9 @@ def test_what_a_newer_release_has_removed_is_no_import(
     expected = [(path, line, "error", "import-removed")] if line else []
     assert place.found("2.21") == expected
     assert place.found("2.20") == [(*one[:2], "note", one[3]) for one in expected]
+
+
+def test_the_operator_of_this_repository_has_no_error_and_no_warning() -> None:
+    outcome = CliRunner().invoke(main, ["check", str(ROOT)])
+    assert "0 errors, 0 warnings" in outcome.output
+    assert outcome.exit_code == 0

@@ -64,7 +64,7 @@ def decode(piece: bytes) -> bytes:
     return b"".join(contents)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # ansible-operator: kept, it depends on two numbers only
 def _blocks(whole: int, rest: int) -> struct.Struct:
     """Return what takes a piece apart at once, into checksum and content of each block."""
     last = f"I{rest - CHECKSUM}s" if rest else ""

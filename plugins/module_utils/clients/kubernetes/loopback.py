@@ -158,6 +158,6 @@ def connections_to(proxy: Loopback) -> Connections:
     # A forked process must not share its parent's sockets, hence the process id in the key.
     key = (os.getpid(), urlsplit(proxy.host).netloc)
     if key not in _connections:
-        _connections.clear()
-        _connections[key] = Connections(key[1])
+        _connections.clear()  # ansible-operator: kept, for the process and proxy in the key
+        _connections[key] = Connections(key[1])  # ansible-operator: kept, as above
     return _connections[key]

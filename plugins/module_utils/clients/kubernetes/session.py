@@ -191,9 +191,9 @@ def open_session(options: Mapping[str, Any]) -> Session:
         # A process may serve one run after the other, each with a token of its own.
         while len(_sessions) >= _MOST_SESSIONS:
             oldest = next(iter(_sessions))
-            session = _sessions.pop(oldest)
+            session = _sessions.pop(oldest)  # ansible-operator: kept, for the token in the key
             if oldest[0] == os.getpid():
                 session.close()
         configuration, pool = connect(options)
-        _sessions[key] = Session(pool, configuration, options)
+        _sessions[key] = Session(pool, configuration, options)  # ansible-operator: kept, as above
     return _sessions[key]
