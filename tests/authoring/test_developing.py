@@ -80,17 +80,13 @@ def session(fake_testbed: TestBed, tmp_path: Path) -> Iterator[Session]:
 @pytest.fixture
 def space(session: Session, fake_testbed: TestBed) -> Namespace:
     session.waits_for("watching Gadget of dev.example.com")
-    (name,) = (
-        one
-        for one in fake_testbed.kubectl("get", "namespaces", "-o", "name").split()
-        if one.startswith("namespace/dev-")
-        and one.removeprefix("namespace/") in environment(session)
-    )
-    return Namespace(fake_testbed, name.removeprefix("namespace/"))
+    return Namespace(fake_testbed, env_of(session)["WATCH_NAMESPACE"])
 
 
-def environment(session: Session) -> str:
-    return Path(f"/proc/{session.process.pid}/environ").read_text().replace("\0", "\n")
+def env_of(session: Session) -> dict[str, str]:
+    """Return the variables that it was started with."""
+    entries = Path(f"/proc/{session.process.pid}/environ").read_text().split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
 def operators(session: Session) -> list[str]:
@@ -109,7 +105,7 @@ def test_changes_are_played_and_shown(session: Session, space: Namespace) -> Non
 
     session.edit(TASKS, "runAsNonRoot: true", "runAsNonRoot: true\n              runAsUser: 1000")
     session.waits_for("+        runAsUser: 1000\n", at)  # a run may be faster than the new start
-    at = session.waits_for(f"changed: {TASKS}\nstarting the operator\n", at)
+    at = session.waits_for("starting the operator\n", session.waits_for(f"changed: {TASKS}\n", at))
 
     session.edit(SPECS, "type: int", "type: number")
     at = session.waits_for("option size: 'number' is no type of an argument spec", at)
@@ -122,6 +118,35 @@ def test_changes_are_played_and_shown(session: Session, space: Namespace) -> Non
 
     (session.project / "watches.yaml").write_text("- kind: none\n")
     session.waits_for("error: ", at)
+
+
+def test_a_cluster_may_come_up_later(session: Session, space: Namespace, tmp_path: Path) -> None:
+    kubeconfig, log = tmp_path / "kubeconfig", tmp_path / "later"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ansible_operator", "dev"],
+            cwd=session.project,
+            env={**env_of(session), "KUBECONFIG": str(kubeconfig)},
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            later = Session(session.project, process, log)
+            later.waits_for("error: kubectl apply -k config/crd: ")
+            assert operators(later) == []
+            kubeconfig.touch(mode=0o600)
+            kubeconfig.write_text(Path(env_of(session)["KUBECONFIG"]).read_text())
+            later.waits_for("watching Gadget")
+            assert log.read_text().count("error: kubectl") <= 2
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def test_dev_needs_a_project(tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["dev", "--project", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "has no watches.yaml" in done.output
 
 
 def test_ctrl_c_ends_the_operator(session: Session, space: Namespace) -> None:

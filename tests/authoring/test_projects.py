@@ -282,9 +282,68 @@ def test_options_that_the_watch_sets_are_no_fields(project: Path) -> None:
 
 def test_a_watch_of_a_playbook_has_no_specs(project: Path) -> None:
     watches = project / "watches.yaml"
-    entry = "- {group: a.example.com, version: v1, kind: Other, playbook: x.yml}\n"
-    watches.write_text(watches.read_text() + entry)
-    assert "Other: left alone, runs a playbook" in command("crd", project).output
+    entries = """\
+- {group: a.example.com, version: v1, kind: Played, playbook: x.yml}
+- {group: apps, version: v1, kind: Deployment, role: memcached}
+- {group: a.example.com, version: v1, kind: Far, role: some.collection.role}
+- {group: a.example.com, version: v1, kind: Mute, role: mute}
+"""
+    watches.write_text(watches.read_text() + entries)
+    shutil.rmtree(write_role(project / "roles/mute") / "meta")
+    done = command("crd", project)
+    assert (done.exit_code, done.output.splitlines()[1:]) == (
+        0,
+        [
+            "Played: left alone, it is run by a playbook, which has no argument specs",
+            "Deployment: left alone, it is not a kind that a CRD of the project could define",
+            "Far: left alone, the project has no role some.collection.role",
+            "Mute: left alone, the role mute has no argument specs",
+        ],
+    )
+
+
+OTHER_PROJECT = """\
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: memcachedz.cache.example.com
+spec:
+  group: cache.example.com
+  names: {kind: Memcached, plural: memcachedz}
+  scope: Namespaced
+  versions:
+  - name: v1alpha1
+    schema:
+      openAPIV3Schema:
+        properties:
+          spec:
+            description: Desired state
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+          status: {type: object}
+        type: object
+    served: true
+    storage: true
+"""
+
+
+def test_the_crd_of_another_project(project: Path) -> None:
+    """As operator-sdk lays them out: in another folder, with a plural of their own."""
+    (project / CRD).unlink()
+    path = project / "config/crd/bases/cache.yaml"
+    path.parent.mkdir()
+    path.write_text(OTHER_PROJECT)
+    text = (project / "watches.yaml").read_text()
+    path_of_role = text.replace("role: memcached", "role: /opt/ansible/roles/memcached")
+    (project / "watches.yaml").write_text(path_of_role)
+    assert path_of_role != text
+    assert command("crd", project).output == "config/crd/bases/cache.yaml: updated\n"
+    new = path.read_text()
+    assert "preserve" not in new
+    assert new.startswith(OTHER_PROJECT.partition("          spec:")[0])
+    assert new.endswith(OTHER_PROJECT.partition("          status:")[2])
+    assert yaml.safe_load(new)["metadata"]["name"] == "memcachedz.cache.example.com"
 
 
 @pytest.mark.parametrize("text", ["a: 1", "[", "- 1"])

@@ -144,6 +144,11 @@ def dev(project: Path, flags: tuple[str, ...]) -> None:
     It is started again after each change of a file, with the CRDs up to date in the cluster, and
     each run shows what its tasks have changed. FLAGS are those of `ansible-operator run`.
     """
+    if not (project / "watches.yaml").is_file():
+        raise click.UsageError(
+            f"{project} has no watches.yaml; go to the folder of the project, or name it with "
+            "--project"
+        )
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:

@@ -2,17 +2,19 @@
 """Runs the operator of a project for its author: again after each change, with what it changes."""
 
 import json
+import math
 import os
 import selectors
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible_operator.authoring import passes, writing
-from ansible_operator.authoring.changes import changed, fingerprint
+from ansible_operator.authoring.changes import Fingerprint, changed, fingerprint
 from ansible_operator.authoring.refreshing import Definition, definitions
 from ansible_operator.engine.forking.processes import die_with
 from ansible_operator.errors import ConfigError
@@ -21,6 +23,8 @@ _LOOK_SECONDS = 0.5
 """How often files are compared."""
 _STOP_SECONDS = 60.0
 _KUBECTL_SECONDS = 60.0
+_RETRY_SECONDS = 5.0
+"""How long after an attempt without success the next one is made: a cluster may come up."""
 _FLAGS = (
     "--proxy-port=0",
     "--metrics-api-port=0",
@@ -43,6 +47,8 @@ class Development:
         self._project = project
         self._flags = flags
         self._say = say
+        self._rest = b""
+        self._problem = ""
         self._failures: dict[str, list[str]] = {}
 
     def run(self) -> None:
@@ -53,29 +59,46 @@ class Development:
 
     def _once(self, runs: Path) -> None:
         """From one change of the files to the next."""
-        try:
-            self._install()
-        except ConfigError as error:
-            before = fingerprint(self._project)
-            self._say(f"error: {error}")
-            self._say("waiting for a change of the files")
-            self._wait(before, None, runs)
-            return
         before = fingerprint(self._project)
+        try:
+            before |= self._install()
+        except ConfigError as error:
+            self._report(str(error))
+            self._wait(before, None, runs, _RETRY_SECONDS)
+            return
+        self._problem = ""
         operator = self._start(runs)
         try:
             self._wait(before, operator, runs)
         finally:
-            _stop(operator)
+            self._stop(operator, runs)
 
-    def _install(self) -> None:
-        """Renew the CRDs, and apply them to the cluster."""
+    def _report(self, problem: str) -> None:
+        """Say once what keeps the operator from its start."""
+        if problem != self._problem:
+            self._say(f"error: {problem}")
+            self._say("trying again when a file changes, and every few seconds")
+        self._problem = problem
+
+    def _install(self) -> Fingerprint:
+        """Renew the CRDs, and apply them to the cluster; return the files that it has changed.
+
+        Raises:
+            ConfigError: a CRD cannot follow from its role, or the cluster does not take it.
+        """
+        written = set()
         for one in definitions(self._project):
             if isinstance(one, Definition) and one.old is not None and one.old != one.new:
                 writing.change(one.path, one.new)
-                self._say(f"{one.path.relative_to(self._project)}: updated")
-        if not (self._project / "config/crd/kustomization.yaml").exists():
-            return
+                path = one.path.relative_to(self._project).as_posix()
+                self._say(f"{path}: updated")
+                written.add(path)
+        if (self._project / "config/crd/kustomization.yaml").exists():
+            self._apply()
+        found = fingerprint(self._project)
+        return {path: found[path] for path in written if path in found}
+
+    def _apply(self) -> None:
         command = ["kubectl", "apply", "-k", "config/crd"]
         try:
             done = subprocess.run(
@@ -108,26 +131,43 @@ class Development:
 
     def _wait(
         self,
-        before: dict[str, tuple[int, int]],
+        before: Fingerprint,
         operator: subprocess.Popen[bytes] | None,
         runs: Path,
+        seconds: float = math.inf,
     ) -> None:
-        """Show what the operator does until a file changes."""
+        """Show what the operator does until a file changes, or for some seconds."""
+        deadline = time.monotonic() + seconds
         with selectors.DefaultSelector() as ready:
             if operator is not None and operator.stdout is not None:
                 ready.register(operator.stdout, selectors.EVENT_READ)
-            rest = b""
             while not (paths := changed(before, fingerprint(self._project))):
+                if time.monotonic() > deadline:
+                    return
                 for key, _ in ready.select(_LOOK_SECONDS):
                     read = os.read(key.fd, 65536)
                     if not read:
                         ready.unregister(key.fileobj)
                         self._say("the operator has ended; waiting for a change of the files")
-                    *lines, rest = (rest + read).split(b"\n")
-                    for line in lines:
-                        self._show(line.decode(errors="replace"), runs)
+                    self._take(read, runs)
         more = f" and {len(paths) - _MOST_SHOWN} more" if len(paths) > _MOST_SHOWN else ""
         self._say(f"changed: {', '.join(paths[:_MOST_SHOWN])}{more}")
+
+    def _stop(self, operator: subprocess.Popen[bytes], runs: Path) -> None:
+        """Stop the operator, and show the runs that it still ends."""
+        operator.terminate()
+        try:
+            output, _ = operator.communicate(timeout=_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            operator.kill()
+            output, _ = operator.communicate()
+        self._take(output, runs)
+        self._rest = b""
+
+    def _take(self, output: bytes, runs: Path) -> None:
+        *lines, self._rest = (self._rest + output).split(b"\n")
+        for line in lines:
+            self._show(line.decode(errors="replace"), runs)
 
     def _show(self, line: str, runs: Path) -> None:
         first, *others = [*shown(line, runs)] or [""]
@@ -184,12 +224,3 @@ def _events(runs: Path, job: str) -> Iterator[dict[str, Any]]:
                 yield json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError):
                 continue
-
-
-def _stop(operator: subprocess.Popen[bytes]) -> None:
-    operator.terminate()
-    try:
-        operator.communicate(timeout=_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        operator.kill()
-        operator.communicate()

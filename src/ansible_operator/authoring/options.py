@@ -14,6 +14,12 @@ TYPES = frozenset(
     "str int float bool list dict path raw json jsonarg bytes bits".split()  # noqa: SIM905
 )
 """Types of options that a field of a resource can have."""
+
+
+class NoArgumentSpecsError(ConfigError):
+    """A role does not describe its options."""
+
+
 _FILES = ("argument_specs.yml", "argument_specs.yaml", "main.yml", "main.yaml")
 
 
@@ -45,7 +51,8 @@ def read_options(role: Path) -> tuple[Option, ...]:
     """The options of the entry point ``main`` of a role.
 
     Raises:
-        ConfigError: it has no argument specs, or they are not what Ansible accepts.
+        NoArgumentSpecsError: it has none.
+        ConfigError: they are not what Ansible accepts.
     """
     for name in _FILES:
         path = role / "meta" / name
@@ -59,7 +66,7 @@ def read_options(role: Path) -> tuple[Option, ...]:
             return parse(main.get("options") or {})
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from error
-    raise ConfigError(
+    raise NoArgumentSpecsError(
         f"{role} has no argument specs, from which its CRD follows; describe its options in "
         f"{role / 'meta' / 'argument_specs.yml'}"
     )

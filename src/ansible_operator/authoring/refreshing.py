@@ -10,7 +10,7 @@ import yaml
 
 from ansible_operator.authoring import definition
 from ansible_operator.authoring.names import KindNames, kind_names
-from ansible_operator.authoring.options import Option, read_options
+from ansible_operator.authoring.options import NoArgumentSpecsError, Option, read_options
 from ansible_operator.errors import ConfigError
 
 _HOMES = ("${HOME}/", "$HOME/", "/opt/ansible/")
@@ -35,7 +35,11 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A watch whose CRD follows from no role of the project."""
+    """A watch whose CRD follows from no role of the project.
+
+    Attributes:
+        reason: a clause that says why.
+    """
 
     kind: str
     reason: str
@@ -48,15 +52,23 @@ def definitions(project: Path) -> Iterator[Definition | Skipped]:
         ConfigError: there is no project, or a CRD cannot follow from its role.
     """
     for watch in _watches(project / "watches.yaml"):
-        names = _names(project, watch)
-        if "playbook" in watch or not isinstance(watch.get("role"), str):
-            yield Skipped(names.kind, "runs a playbook, which has no argument specs")
+        kind, name = str(watch.get("kind")), watch.get("role")
+        if "playbook" in watch or not isinstance(name, str):
+            yield Skipped(kind, "it is run by a playbook, which has no argument specs")
             continue
-        role = _role(project, watch["role"])
+        names, role = _names(project, watch), _role(project, name)
+        if names is None:
+            yield Skipped(kind, "it is not a kind that a CRD of the project could define")
+            continue
         if role is None:
-            yield Skipped(names.kind, f"the project has no role {watch['role']}")
+            yield Skipped(kind, f"the project has no role {name}")
             continue
-        yield _definition(project, names, role, _taken(watch, names, read_options(role)))
+        try:
+            options = read_options(role)
+        except NoArgumentSpecsError:
+            yield Skipped(kind, f"the role {name} has no argument specs")
+            continue
+        yield _definition(project, names, role, _taken(watch, names, options))
 
 
 def _definition(
@@ -83,8 +95,12 @@ def _watches(path: Path) -> list[dict[str, Any]]:
     return content
 
 
-def _names(project: Path, watch: Mapping[str, Any]) -> KindNames:
-    names = kind_names(*(str(watch.get(key, "")) for key in ("group", "version", "kind")))
+def _names(project: Path, watch: Mapping[str, Any]) -> KindNames | None:
+    """The names of a kind; None for one that no CRD defines, such as a Deployment."""
+    try:
+        names = kind_names(*(str(watch.get(key, "")) for key in ("group", "version", "kind")))
+    except ConfigError:
+        return None
     path = _file(project, names)
     if path is None:
         return names
