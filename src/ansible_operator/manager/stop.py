@@ -40,5 +40,5 @@ class Stop:
             if self.private is not None:
                 shutil.rmtree(self.private, ignore_errors=True)
             os._exit(1)
+        self.requested.set()  # first: nobody may read the log any more
         _LOG.info("Stopping", signal=number.name)
-        self.requested.set()
