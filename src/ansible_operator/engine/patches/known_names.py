@@ -334,6 +334,21 @@ REPLACED = (
     ),
     Replaced("ansible.executor.task_result", "CallbackTaskResult", "host task utr", since=_2_21),
     Replaced(
+        "ansible._internal._worker._inventory_rpc", "InventoryRPC.get_client", "", since=_2_21
+    ),
+    Replaced(
+        "ansible._internal._worker._inventory_rpc",
+        "InventoryRPC.add_host",
+        "host_info",
+        since=_2_21,
+    ),
+    Replaced(
+        "ansible._internal._worker._inventory_rpc",
+        "InventoryRPC.add_group",
+        "host_name group_info",
+        since=_2_21,
+    ),
+    Replaced(
         "ansible.plugins.action",
         "ActionBase._execute_module",
         "self module_name module_args tmp task_vars persist_files delete_remote_tmp "
