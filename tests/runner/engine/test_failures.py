@@ -386,7 +386,7 @@ async def test_plays_say_the_same_without_patches(
 ) -> None:
     names = (
         *("modules", "strategy", "role_files", "role_ends", "compiled_templates"),
-        *("plugin_searches", "plugin_documentation", "template_lookups", "field_copies"),
+        *("plugin_searches", "template_lookups", "field_copies"),
         *("loaded_plays", "read_back", "plain_data", "kubeconfigs", "discovery_cache"),
     )
     with monkeypatch.context() as patch:

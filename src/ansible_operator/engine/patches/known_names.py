@@ -210,7 +210,7 @@ TOUCHED = (
         "ansible.plugins.loader",
         "PluginLoader",
         (
-            *("_extra_dirs", "_get_paths", "_get_paths_with_context", "_load_config_defs"),
+            *("_extra_dirs", "_get_paths", "_get_paths_with_context"),
             *("_plugin_instance_cache", "_update_object", "all", "find_plugin_with_context"),
         ),
     ),
@@ -361,7 +361,6 @@ REPLACED = (
     ),
     Replaced("ansible.plugins.action", "ActionBase._make_tmp_path", "self remote_user"),
     Replaced("ansible.plugins.action", "ActionBase._remove_tmp_path", "self tmp_path force"),
-    Replaced("ansible.plugins.loader", "PluginLoader._load_config_defs", "self name module path"),
     Replaced(
         "ansible.plugins.loader",
         "PluginLoader._update_object",
