@@ -92,8 +92,6 @@ def test_operators_share_a_cluster_and_one_is_killed(sharing: tuple[Cluster, Sha
     eventually(lambda: shares(cluster) == [2, 3, 3])
     cluster.kubectl("apply", "-f", "-", input=json.dumps(tiny_cluster()))
     cluster.await_ready()
-    played = [len(one.lines("Ansible-runner exited successfully")) for one in operators.replicas]
-    assert sum(bool(runs) for runs in played) > 1, "more than one of them has run something"
     before = uids(cluster, *SETS)
     deleted = cluster.get("pod", "mo-log-1")["metadata"]["uid"]
     with Traffic(cluster, "shared-operators") as traffic:
