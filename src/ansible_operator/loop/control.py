@@ -211,6 +211,8 @@ class ControlLoop:
         """
         self._shards.open.add(number)
         for controlled in self._controlled.values():
+            if controlled.name not in self._reconciles:
+                continue  # all its objects are added once they are known
             informer = self._deps.informers.peek(controlled.resource)
             for obj in informer.list() if informer is not None else ():
                 metadata = obj["metadata"]

@@ -93,7 +93,7 @@ def test_triggers_take_any_change(before: Object, now: Object) -> None:
         reference = Reference(KIND, "spec.name", namespace="spec.namespace", conditions=("Ready",))
         polled = Reference(KindName("", "v1", "Secret"), "spec.name", poll=1)
         watches: list[Any] = [
-            PrimaryTrigger(kind, queue, foreign, lambda _: None),
+            PrimaryTrigger(kind, queue, foreign, lambda _kind, _key: None),
             ReferenceWatch(kind, reference, informers, queue)._on_event,
             ReferenceWatch(kind, polled, informers, queue)._on_event,
             MembersWatch(

@@ -230,6 +230,11 @@ class WorkQueue:
             self._triggers.pop(key, None)
             if self._waiting.pop(key, None) is not None:
                 self._times.discarded(key.controller, key)
+        for (name, priority), ready in self._ready.items():
+            left = [entry for entry in ready if self._waiting.get(entry[1]) is priority]
+            ready.clear()
+            ready.extend(left)
+            self._observe(name)
 
     def active(self) -> list[Key]:
         """The objects that are being run."""

@@ -3,6 +3,7 @@
 
 from collections import Counter
 
+from ansible_operator import metrics
 from ansible_operator.loop.queueing.queue import Key, WorkQueue
 from ansible_operator.loop.queueing.shards import Shards
 
@@ -63,6 +64,8 @@ async def test_what_waits_is_forgotten_with_its_shard_and_a_run_is_not_followed_
     assert queue.active() == [ONE]
     queue.done(running)
     assert queue.waiting("kind") == 1
+    labels = {"name": "kind", "controller": "kind", "priority": "0"}
+    assert metrics.REGISTRY.get_sample_value("workqueue_depth", labels) == 1
     assert await queue.get() == OTHER
     queue.done(OTHER)
     shards.open.add(closed)

@@ -24,12 +24,16 @@ class Server:
         self.asked: list[tuple[str, str, str]] = []
         self.queued: list[tuple[Key, str]] = []
         self.failure: KubeError | None = None
+        self.elsewhere: set[str] = set()
 
     def peek(self, _resource: ResourceType) -> "Server":
         return self
 
     def list(self) -> list[Object]:
         return self.objects
+
+    def includes(self, key: Key) -> bool:
+        return key.name not in self.elsewhere
 
     def add(self, key: Key, *, reason: str) -> None:
         self.queued.append((key, reason))
@@ -137,3 +141,10 @@ async def test_what_nobody_names_any_longer_is_forgotten() -> None:
     server.objects = [obj("a", "s")]
     await poll.ask(SECRET)
     assert [reason for _key, reason in server.queued] == ["Secret s is referred to"]
+
+
+async def test_what_objects_of_another_process_name_is_not_read() -> None:
+    server = Server(obj("here", "a"), obj("elsewhere", "b"))
+    server.elsewhere.add("elsewhere")
+    await server.poll().ask(SECRET)
+    assert [one[1] for one in server.asked] == [path("a")]
