@@ -140,7 +140,7 @@ def test_a_new_option_becomes_a_field(
 
     def is_set() -> bool:
         space.apply({**thing, "metadata": {"name": "loud"}, "spec": {"size": 2}})
-        return space.get("thing", "loud")["spec"].get("logLevel") == "info"
+        return space.get("thing", "loud").get("spec", {}).get("logLevel") == "info"
 
     eventually(is_set)
     with pytest.raises(Exception, match="logLevel"):

@@ -122,7 +122,7 @@ class CacheReader:
             return None
         if len(found) > min(LONGEST_LIST, int(query.get("limit") or LONGEST_LIST)):
             return None
-        items = [_typed(informer.resource, obj) for obj in found]
+        items = [_typed(informer.resource, obj) for obj in sorted(found, key=_place)]
         encoded = _encoded(items)
         if encoded is None:
             return None
@@ -145,6 +145,12 @@ def _is_plain(query: Mapping[str, str]) -> bool:
 def _matches(obj: Object, selector: Mapping[str, str]) -> bool:
     labels = obj["metadata"].get("labels") or {}
     return all(labels.get(key) == value for key, value in selector.items())
+
+
+def _place(obj: Object) -> str:
+    """What the API server orders lists by; a cache has its objects as they came."""
+    metadata = obj["metadata"]
+    return f"{metadata.get('namespace', '')}/{metadata['name']}"
 
 
 def _typed(resource: ResourceType, obj: Object) -> Object:

@@ -9,6 +9,7 @@ import pytest
 
 from ansible_operator.serve.interface import ProxyLimits
 from tests.runner.serve.proxy.conftest import CONFIG_MAP, basic_of, config_map
+from tests.support.waiting import eventually_async
 
 pytestmark = pytest.mark.api
 
@@ -262,6 +263,21 @@ async def test_a_page_that_holds_all_is_answered_from_the_cache(served):
     part = await served.request(session, "GET", f"{path}?limit=1")
     assert "X-Cache" not in part.headers
     assert part.json["metadata"]["continue"]
+
+
+async def test_a_list_from_the_cache_has_the_order_of_the_server(served):
+    await served.watch()
+    for name in ("z", "a", "m", "a-b"):
+        await served.direct("POST", served.path(), config_map(name))
+    # Kubernetes adds one of its own.
+    known = served.pool.peek(CONFIG_MAP)
+    await eventually_async(lambda: len(known.list(served.namespace)) == 6)
+    live = await served.direct("GET", served.path())
+    whole = await served.request(served.open(), "GET", served.path())
+    assert whole.headers["X-Cache"] == "HIT"
+    names = [item["metadata"]["name"] for item in whole.json["items"]]
+    assert names == ["a", "a-b", "kube-root-ca.crt", "m", "owner", "z"]
+    assert names == [item["metadata"]["name"] for item in live["items"]]
 
 
 async def test_pages_end(served):
