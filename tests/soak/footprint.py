@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from bench.cost import memory_mebibytes, tree
+
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
@@ -31,18 +33,6 @@ class Footprint:
     temporary: int
 
 
-def descendants(pid: int) -> list[int]:
-    """A process and all that it has started, and those in turn."""
-    children: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and (parent := _parent(folder)):
-            children.setdefault(parent, []).append(int(folder.name))
-    found = [pid]
-    for one in found:
-        found += children.get(one, [])
-    return found
-
-
 def take(pid: int, runs: Path, temporary: Path) -> Footprint:
     """Measure the processes of an operator.
 
@@ -51,11 +41,10 @@ def take(pid: int, runs: Path, temporary: Path) -> Footprint:
         runs: its run directory.
         temporary: its folder for temporary files.
     """
-    sizes = {one: size for one in descendants(pid) if (size := _memory(one)) is not None}
     return Footprint(
         main=_private(pid),
-        all=sum(sizes.values()),
-        processes=len(sizes),
+        all=memory_mebibytes(pid),
+        processes=len(tree(pid)),
         descriptors=_count(Path(f"/proc/{pid}/fd")),
         threads=_count(Path(f"/proc/{pid}/task")),
         files=sum(1 for path in runs.rglob("*") if path.is_file()),
@@ -113,28 +102,13 @@ def _count(folder: Path) -> int:
     return sum(1 for _ in folder.iterdir())
 
 
-def _parent(folder: Path) -> int:
-    try:
-        return int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return 0
-
-
-def _rollup(pid: int) -> dict[str, float]:
-    """MiB by kind, of ``/proc/PID/smaps_rollup``."""
-    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    return {
-        name: int(kib) / 1024 for name, kib in re.findall(r"^(\w+): +(\d+) kB", text, re.MULTILINE)
-    }
-
-
-def _memory(pid: int) -> float | None:
-    try:
-        return _rollup(pid)["Pss"]
-    except (OSError, KeyError):
-        return None  # it has ended
-
-
 def _private(pid: int) -> float:
-    kinds = _rollup(pid)
-    return kinds["Private_Clean"] + kinds["Private_Dirty"]
+    """MiB that a process shares with no other one."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return (
+        sum(
+            int(kib)
+            for kib in re.findall(r"^Private_(?:Clean|Dirty): +(\d+) kB", text, re.MULTILINE)
+        )
+        / 1024
+    )

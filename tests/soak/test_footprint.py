@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.footprint import Footprint, descendants, growth, take
+from bench.cost import tree
+from tests.soak.footprint import Footprint, growth, take
 
 CALM = Footprint(main=60, all=200, processes=6, descriptors=40, threads=8, files=100, temporary=3)
 
@@ -40,7 +41,7 @@ def test_a_footprint_of_this_process(tmp_path: Path) -> None:
     pid = os.getpid()
     (tmp_path / "file").touch()
     taken = take(pid, tmp_path, tmp_path)
-    assert descendants(pid)[0] == pid
+    assert tree(pid)[0] == pid
     assert 5 < taken.main < 2000
     assert (taken.files, taken.temporary) == (1, 1)
     with (tmp_path / "file").open():

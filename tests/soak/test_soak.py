@@ -87,7 +87,7 @@ def test_objects_come_fail_change_and_go(tmp_path: Path) -> None:
 
 
 def test_clusters_come_change_and_go(tmp_path: Path) -> None:
-    """MatrixOne clusters on fake nodes: made, scaled, reconfigured, paused, deleted."""
+    """MatrixOne clusters on fake nodes: made, scaled, reconfigured, deleted."""
     name = f"pytest-soak-mo-{os.getpid()}"
     temporary = tmp_path / "temporary"
     temporary.mkdir()
