@@ -13,7 +13,7 @@ from ..module_utils.clients.matrixone import Deadline
 from ..module_utils.logservice.log_set_objects import LogSetObjects
 from ..module_utils.logservice.pass_input import PassInput
 from ..module_utils.logservice.reconciler import LogServiceReconciler
-from ..module_utils.logservice.removal import retention_deletes
+from ..module_utils.logservice.removal import as_part, retention_deletes
 from ..module_utils.logservice.volume_keeper import VolumeKeeper
 from ..module_utils.workload.plans import is_paused
 from ..plugin_utils.kubernetes.action import KubeAction
@@ -29,6 +29,7 @@ class ActionModule(KubeAction):
         "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
         "workload": {"type": "dict"},
         "pods": {"type": "list", "elements": "dict", "default": []},
+        "cluster": {"type": "dict"},
         "timeout": {"type": "float", "default": 8.0},
     }
     RULES: ClassVar[dict[str, Any]] = {"required_if": [("state", "present", ["workload"])]}
@@ -39,7 +40,7 @@ class ActionModule(KubeAction):
         if self.dry_run or is_paused(resource):
             return {"changed": False, "stores": {}}
         if arguments["state"] == "absent":
-            return _release_volumes(session, resource)
+            return _release_volumes(session, as_part(resource, arguments["cluster"]))
         pass_input = PassInput(resource, arguments["workload"], arguments["pods"], time.time())
         deadline = Deadline.after(arguments["timeout"])
         try:

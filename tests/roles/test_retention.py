@@ -15,6 +15,9 @@ from .conftest import tiny_cluster
 pytestmark = [pytest.mark.api, pytest.mark.usefixtures("operator")]
 
 
+INSTANCE = "matrixorigin.io/instance={}"
+
+
 def make(space: Namespace, *names: str) -> list[dict[str, Any]]:
     """Bring up log services side by side, with shared volumes that go with them."""
     made = [tiny_cluster(space.name) for _ in names]
@@ -34,7 +37,7 @@ def claims(space: Namespace, name: str) -> dict[str, list[str]]:
         one["metadata"]["name"]: [
             owner["kind"] for owner in one["metadata"].get("ownerReferences") or []
         ]
-        for one in space.listed("pvc", f"matrixorigin.io/instance={name}")
+        for one in space.listed("pvc", INSTANCE.format(name))
         if "deletionTimestamp" not in one["metadata"]
     }
 
@@ -67,6 +70,25 @@ def test_volumes_are_let_go_of_and_taken_back(space):
     space.kubectl("delete", "mo", "turn", "--cascade=foreground", "--timeout=120s")
     time.sleep(2)
     assert claims(space, "turn") == names("turn")
+
+
+def test_a_log_service_that_is_deleted_alone_comes_back_with_its_volumes(space):
+    """The policy is Delete, and says what becomes of the data at the end of the cluster."""
+    make(space, "part")
+    owned = names("part", "StatefulSet", "LogSet")
+    before = {one["metadata"]["uid"] for one in space.listed("pvc", INSTANCE.format("part"))}
+    first = space.get("logset", "part")["metadata"]["uid"]
+
+    space.kubectl("delete", "logset", "part", "--timeout=120s")
+
+    eventually(lambda: space.get("logset", "part")["metadata"]["uid"] != first, 60)
+    space.wait("Ready", name="part")
+    eventually(lambda: claims(space, "part") == owned)
+    found = {one["metadata"]["uid"] for one in space.listed("pvc", INSTANCE.format("part"))}
+    assert found == before
+
+    space.kubectl("delete", "mo", "part", "--timeout=120s")
+    eventually(lambda: claims(space, "part") == {})
 
 
 def test_volumes_taken_back_go_with_their_cluster(space):

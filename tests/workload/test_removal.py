@@ -8,6 +8,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.selecting import (
     Selection,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.kinds import kind_of
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.workload.removal import (
     claims_named,
 )
@@ -92,6 +93,46 @@ def test_claims_that_are_kept_are_released_by_name():
     assert CLAIM not in [one["kind"] for one in step["prune"]["kinds"]]
     assert re.fullmatch(kinds[CLAIM], "mo-data-mo-log-0")
     assert not re.fullmatch(kinds[CLAIM], "restored-mo-data-mo-log-0")
+
+
+OWNED_BY = {"apiVersion": "core.matrixorigin.io/v1alpha1", "kind": "MatrixOneCluster", "name": "mo"}
+AT = {"deletionTimestamp": "2026-11-28T12:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("owners", "cluster", "stays"),
+    [
+        ([{**OWNED_BY, "uid": "m-1"}], {"uid": "m-1"}, True),
+        ([{**OWNED_BY, "uid": "m-1"}], {"uid": "m-1", **AT}, False),
+        ([{**OWNED_BY, "uid": "m-1"}], {"uid": "m-2"}, False),
+        ([{**OWNED_BY, "uid": "m-1"}], None, False),
+        ([], {"uid": "m-1"}, False),
+    ],
+    ids=["lives", "is deleted", "another one", "gone", "alone"],
+)
+def test_a_log_set_keeps_its_data_while_its_cluster_lives(owners, cluster, stays):
+    """The cluster creates it again: with its data, and not empty."""
+    log_set = in_cluster(r.logset())
+    log_set["metadata"] = {**log_set["metadata"], **AT, "ownerReferences": owners}
+    bucket = {"kind": "BucketClaim", "metadata": {"name": "mo"}}
+    observed = {"bucket": bucket, "cluster": cluster and {"metadata": cluster}}
+
+    step, release = removal_of(log_set, observed)
+
+    kinds = [one["kind"] for one in step["prune"]["kinds"]]
+    assert (CLAIM in kinds, step["release"] is None) == (not stays, not stays)
+    assert (release["objects"] == []) == stays
+    policy = release["patches"][0]["spec"]["s3"]["s3RetentionPolicy"]
+    assert policy == ("Retain" if stays else "Delete")
+
+
+def test_the_cluster_of_a_log_set_is_read_at_its_end_as_the_api_server_has_it():
+    log_set = in_cluster(r.logset())
+    log_set["metadata"]["ownerReferences"] = [{**OWNED_BY, "uid": "m-1"}]
+    assert "cluster" not in kind_of(log_set).references(log_set)
+    log_set["metadata"].update(AT)
+    found = kind_of(log_set).references(log_set)["cluster"]
+    assert (found["kind"], found["name"], found["latest"]) == ("MatrixOneCluster", "mo", True)
 
 
 @pytest.mark.parametrize("resource", SETS, ids=lambda one: one["kind"])

@@ -30,7 +30,7 @@ from .admission import (
     size_warnings,
 )
 from .claims import marks
-from .removal import removal_of_log_set
+from .removal import as_part, owner_references, removal_of_log_set
 from .rendering import gossip_name, render_logset
 from .scaling import require_size
 from .stores_result import LogStoresResult
@@ -82,12 +82,14 @@ def _references(resource: Resource) -> dict[str, Reference]:
         "bootstrap": config_map(resource, _bootstrap_name(resource)),
         "gossip": by_name("v1", "ConfigMap", gossip),
         "claims": of_set(resource, "v1", "PersistentVolumeClaim"),
+        **owner_references(resource),
     }
 
 
 def _removal(resource: Resource, observed: SetObserved) -> list[Removal]:
     """Return the step that deletes a LogSet, and the one that releases the path in the bucket."""
-    return [removal_of_log_set(resource, observed), *bucket.release(resource, observed)]
+    part = as_part(resource, observed.cluster)
+    return [removal_of_log_set(part, observed), *bucket.release(part, observed)]
 
 
 def _requeue(seen: SetPass, otherwise: str) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 from ..api import names
 from ..api.errors import RenderingError
 from ..api.types import Manifest, Resource
+from ..workload.component import Reference
 from ..workload.observed import SetObserved
+from ..workload.references import by_name
 from ..workload.removal import (
     Chosen,
     Removal,
@@ -21,6 +23,46 @@ from ..workload.removal import (
 )
 from .bootstrap import decided
 from .claims import marks
+
+OWNER = "cluster"
+"""Label of the cluster of a LogSet that is deleted, among what was observed."""
+
+
+def owner_references(resource: Resource) -> dict[str, Reference]:
+    """Return what to observe of the cluster that a LogSet which is deleted is a part of."""
+    owner = _cluster_of(resource)
+    if owner is None or not resource["metadata"].get("deletionTimestamp"):
+        return {}
+    place = {**resource["metadata"], "name": owner["name"]}
+    return {OWNER: {**by_name(owner["apiVersion"], owner["kind"], place), "latest": True}}
+
+
+def as_part(resource: Resource, cluster: Resource | None) -> Resource:
+    """Return a LogSet that keeps its data as long as the cluster exists that it is a part of.
+
+    The policy says what becomes of the data at the end of the cluster. Whoever deletes the LogSet
+    alone gets it again, from the same cluster: with its data, and not empty.
+
+    Args:
+        resource: the LogSet, which is deleted.
+        cluster: that of `owner_references`, as the API server has it; None if there is none.
+    """
+    owner = _cluster_of(resource)
+    if owner is None or cluster is None or cluster["metadata"].get("uid") != owner["uid"]:
+        return resource
+    if cluster["metadata"].get("deletionTimestamp"):
+        return resource
+    spec = {**(resource.get("spec") or {}), "pvcRetentionPolicy": "Retain"}
+    storage = spec.get("sharedStorage") or {}
+    if s3 := storage.get("s3"):
+        spec["sharedStorage"] = {**storage, "s3": {**s3, "s3RetentionPolicy": "Retain"}}
+    return {**resource, "spec": spec}
+
+
+def _cluster_of(resource: Resource) -> Mapping[str, Any] | None:
+    """Return the reference to the MatrixOneCluster that a LogSet is a part of; None without one."""
+    owners = resource["metadata"].get("ownerReferences") or []
+    return next((one for one in owners if one["kind"] == names.CLUSTER), None)
 
 
 def removal_of_log_set(resource: Resource, observed: SetObserved) -> Removal:

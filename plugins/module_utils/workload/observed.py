@@ -49,6 +49,7 @@ class SetObserved:
         bootstrap: the bootstrap ConfigMap of a LogSet, with its data.
         gossip: the ConfigMap that tells the stores of a LogSet their incarnations.
         bucket: the BucketClaim of a LogSet.
+        cluster: the cluster that a LogSet which is deleted is a part of.
         certificate: what is known of the certificate for SQL; None if there is no such Secret.
         shards: the ConfigMap with the shards that the nodes of a DNSet served, with its data.
         stores: what the action on the stores of the set came to.
@@ -69,6 +70,7 @@ class SetObserved:
     bootstrap: Manifest | None = None
     gossip: Manifest | None = None
     bucket: Manifest | None = None
+    cluster: Resource | None = None
     certificate: Certificate | None = None
     shards: Manifest | None = None
     stores: StoresResult = field(default_factory=StoresResult)

@@ -39,6 +39,7 @@ def read_observed(observed: Observed, stores: type[StoresResult] = StoresResult)
         bootstrap=observed.get("bootstrap"),
         gossip=observed.get("gossip"),
         bucket=observed.get("bucket"),
+        cluster=observed.get("cluster"),
         certificate=tls.certificate_in(observed.get(tls.LABEL)),
         shards=observed.get("shards"),
         stores=stores.read(observed.get("results") or {}),
