@@ -6,7 +6,10 @@ import tomllib
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.fields import Fields
-from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import unix_time
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
+    timestamp,
+    unix_time,
+)
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.rendering import (
     render_matrixonecluster,
 )
@@ -178,17 +181,18 @@ def test_one_that_is_not_renewed_in_time_is_reported_before_it_expires(told, now
 
 def test_a_set_whose_certificate_expires_serves_and_is_degraded():
     ends = certificate()
+    over = timestamp(unix_time(ends.as_fields()["not_before"]) + 3600)
     found = {
         "workload": live(r.render(r.proxyset(tls=TLS))),
         "pods": [],
-        tls.LABEL: {**secret(), "certificate": {**ends.as_fields(), "not_after": NOW}},
+        tls.LABEL: {**secret(), "certificate": {**ends.as_fields(), "not_after": over}},
     }
     given = r.proxyset(tls=TLS)
     plan = plan_of(given, found, references={"logSet": r.logset()})
-    report = report_on(given, plan, found, {}, "", NOW)
+    report = report_on(given, plan, found, {}, "", over)
     assert states(report["status"])["Degraded"] == ("True", "CertificateExpired")
     (expiry, renewal) = certificate_metrics(given, report["status"])
-    assert expiry["gauge"] == {"set": unix_time(NOW)}
+    assert expiry["gauge"] == {"set": unix_time(over)}
     assert expiry["labels"] == {"set_namespace": "prod", "set_kind": "ProxySet", "set": "mo"}
     assert renewal["gauge"]["set"] < expiry["gauge"]["set"]
     for status in (None, {}):
