@@ -72,7 +72,7 @@ _BUILD_SECONDS = 2400
 
 DEPLOYED: Mapping[str, tuple[int, Sequence[str]]] = {
     "backups": (1550, ("backup", "backup_schedule", "upgrade")),
-    "changes": (1700, ("changes", "scaling", "tls")),
+    "changes": (1800, ("changes", "fencing", "scaling", "tls")),
     "compute": (1350, ("compute_nodes", "pools", "pools_traffic")),
     "faults": (1750, ("api_server_fault", "disk_faults", "lost_node", "object_store_faults")),
     "health": (2550, ("health",)),

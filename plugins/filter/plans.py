@@ -11,11 +11,13 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.admission.pod_security import Level, level_of
+from ..module_utils.api.annotations import is_fenced
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
 from ..module_utils.backup.task.jobs import IMAGE_VARIABLE
 from ..module_utils.clients.kubernetes.kinds import describe
+from ..module_utils.cluster import fencing
 from ..module_utils.cluster.parts import PARTS
 from ..module_utils.cluster.passwords import random_password
 from ..module_utils.cluster.planning import credential, makes_credential
@@ -27,7 +29,7 @@ from ..module_utils.early.storage import growth as claim_growth
 from ..module_utils.kinds import kind_of, render_everything, rendered_kind
 from ..module_utils.passes.own_namespace import own_namespace
 from ..module_utils.reporting.applied import Applied
-from ..module_utils.reporting.report import beginning, deleting
+from ..module_utils.reporting.report import beginning, deleting, held_by_fence
 from ..module_utils.workload.kind import PassEnd, Play
 from ..module_utils.workload.reading import read_observed
 from ..module_utils.workload.references import find_references
@@ -119,6 +121,17 @@ def deleting_of(resource: Any) -> Any:
     return deleting(plain(resource))
 
 
+def fence_marks_of(resource: Any, observed: Any) -> Any:
+    """Return the patches that fence the components of a cluster with it, or no longer."""
+    return plain(fencing.decide(plain(resource), plain(observed)).marks)
+
+
+def held_by_fence_of(resource: Any) -> Any:
+    """Return why a resource is not deleted; empty for one that is not fenced."""
+    subject = plain(resource)
+    return held_by_fence(subject) if is_fenced(subject) else ""
+
+
 def claim_growth_of(resource: Any, observed: Any) -> Any:
     """Return the claims of a MatrixoneCluster that must grow, as patches."""
     return claim_growth(plain(resource), EarlyObserved.read(plain(observed)))
@@ -193,6 +206,8 @@ class FilterModule:
             "metrics": metrics_of,
             "beginning": beginning_of,
             "deleting": deleting_of,
+            "held_by_fence": held_by_fence_of,
+            "fence_marks": fence_marks_of,
             "removal": removal_for,
             "claim_growth": claim_growth_of,
             "removal_report": terminating_of,

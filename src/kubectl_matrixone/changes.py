@@ -11,6 +11,7 @@ from .kubectl import Json, Kubectl, table_in
 from .reading import COMPONENT, CORDON, LABEL, SETS, resource_of
 
 _PAUSED: Final = ("matrixorigin.io/paused", "matrixorigin.io/skip-sync")
+_FENCED: Final = "matrixorigin.io/fenced"
 _RESTARTED: Final = "matrixorigin.io/restartedAt"
 
 
@@ -24,6 +25,21 @@ def resume(kubectl: Kubectl, cluster: Json) -> str:
     """Let the operator act on a cluster again."""
     _annotate(kubectl, cluster, dict.fromkeys(_PAUSED))
     return f"{title_of(cluster)} is resumed"
+
+
+def fence(kubectl: Kubectl, cluster: Json) -> str:
+    """Keep clients off a cluster, and the operator from changing or deleting anything of it."""
+    _annotate(kubectl, cluster, {_FENCED: "true"})
+    return (
+        f"{title_of(cluster)} is fenced: its sessions are ended, clients are kept off, and nothing "
+        "is changed or deleted; the way back: kubectl matrixone unfence"
+    )
+
+
+def unfence(kubectl: Kubectl, cluster: Json) -> str:
+    """Let clients and the operator come to a cluster again."""
+    _annotate(kubectl, cluster, {_FENCED: None})
+    return f"{title_of(cluster)} is not fenced any more"
 
 
 def hibernate(kubectl: Kubectl, cluster: Json, scope: str | None) -> str:

@@ -102,6 +102,10 @@ def test_pausing_restarting_and_cordoning_are_annotations(space: Space, plugin: 
     assert not {"matrixorigin.io/paused", "matrixorigin.io/skip-sync"} & set(
         space.annotations("mo", "mo")
     )
+    assert "kubectl matrixone unfence" in done("fence", "mo")
+    assert space.annotations("mo", "mo")["matrixorigin.io/fenced"] == "true"
+    assert "not fenced any more" in done("unfence")
+    assert "matrixorigin.io/fenced" not in space.annotations("mo", "mo")
     done("restart", "mo")
     first = space.annotations("mo", "mo")["matrixorigin.io/restartedAt"]
     assert first.endswith("Z")
@@ -270,7 +274,7 @@ def test_the_shell_completes_commands_options_and_names(
     assert directive == ":4"
     if expected is None:
         expected = ["backup", "backups", "cordon", "databases", "doctor", "drain", "hibernate"]
-        expected += ["logs", "pause", "promote", "render", "report", "restart", "restore"]
-        expected += ["resume", "sql", "status", "top", "uncordon", "upgrade", "users", "verify"]
-        expected += ["wake"]
-    assert sorted(found) == expected
+        expected += ["fence", "logs", "pause", "promote", "render", "report", "restart", "restore"]
+        expected += ["resume", "sql", "status", "top", "uncordon", "unfence", "upgrade", "users"]
+        expected += ["verify", "wake"]
+    assert sorted(found) == sorted(expected)

@@ -24,7 +24,7 @@ from ..reporting.conditions import (
 )
 from ..reporting.kstatus import needs_a_person
 from ..reporting.reasons import ConditionType, Reason
-from . import hibernation, maintenance, upgrade_status
+from . import fencing, hibernation, maintenance, upgrade_status
 from .database_results import ConnectionResult
 from .restore_status import awaited
 
@@ -75,6 +75,7 @@ class ClusterFacts:
         stuck: whether the upgrade of the catalog does not move.
         hibernation: what was decided about its sleep; see `hibernation.Hibernation.as_variable`.
         maintenance: what was decided about its windows.
+        fence: ``status.fence``; empty without one.
         held: whether the components were left as they are, but for their sizes.
     """
 
@@ -97,6 +98,7 @@ class ClusterFacts:
     stuck: bool = False
     hibernation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     maintenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    fence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     held: bool = False
 
     @property
@@ -148,6 +150,9 @@ def _ready(facts: ClusterFacts) -> Condition:
     if nothing and not facts.live:
         reason = Reason.RECONCILING if facts.paused else Reason.INVALID_SPEC
         return condition(ConditionType.READY, False, reason, nothing, facts.generation)
+    if facts.fence:
+        message = fencing.sentence(facts.fence)
+        return condition(ConditionType.READY, False, Reason.FENCED, message, facts.generation)
     invalid = "" if facts.paused else facts.invalid
     cause = unapplied(facts.resource, invalid=invalid, failure=facts.failure)
     cause, ready = cause or _held(facts) or _unapplied_by_child(facts), _served(facts)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..reporting.health import Health
+from .fencing import FenceResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class DatabaseResults:
         metric_user_created: whether it has created the user, or changed its password.
         metric_user_retry: after which time it tries again, such as ``15s``; empty if it need not.
         unanswered: what the database lacks although all its components serve; empty if nothing.
+        fence: what became of the fence.
     """
 
     login: LoginResult = field(default_factory=LoginResult)
@@ -75,12 +77,13 @@ class DatabaseResults:
     metric_user_created: bool = False
     metric_user_retry: str = ""
     unanswered: str = ""
+    fence: FenceResult = field(default_factory=FenceResult)
 
     @classmethod
     def read(cls, results: Mapping[str, Any]) -> DatabaseResults:
         """Return them from the result of ``metric_user``, with those of others in it.
 
-        These are ``login``, ``connection`` and ``health``.
+        These are ``login``, ``connection``, ``fence`` and ``health``.
         """
         return cls(
             login=LoginResult.read(results.get("login") or {}),
@@ -89,4 +92,5 @@ class DatabaseResults:
             metric_user_created=bool(results.get("made")),
             metric_user_retry=str(results.get("retry") or ""),
             unanswered=Health.read(results.get("health") or {}).lacking,
+            fence=FenceResult.read(results.get("fence") or {}),
         )

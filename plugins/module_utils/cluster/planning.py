@@ -14,7 +14,7 @@ from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
 from ..upgrade.record import UNFINISHED
 from ..workload.plans import Observed, Plan, Prune, is_paused, named
-from . import connection, hibernation, maintenance, restoring, upgrading
+from . import connection, fencing, hibernation, maintenance, restoring, upgrading
 from .credentials import is_ours, login_secret
 from .data_version import with_data_version
 from .entrances import answers, entrance
@@ -44,6 +44,7 @@ class ClusterPlan(Plan):
         hibernation: whether it sleeps, and until when; see `hibernation.Hibernation.as_variable`.
         maintenance: whether a change waits for a window; see `_windows`.
         connection: the Secrets for applications; see `connection.Connection.as_variable`.
+        fence: what is to be done about the fence; see `fencing.Fence.as_variable`.
     """
 
     credential: str = ""
@@ -59,6 +60,7 @@ class ClusterPlan(Plan):
     hibernation: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     maintenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     connection: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    fence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> ClusterPlan:
@@ -69,6 +71,12 @@ def plan_cluster(resource: Resource, observed: Observed, mistakes: str = "") -> 
         observed: what its references led to.
         mistakes: what is wrong with the spec beyond its schema; empty if nothing is.
     """
+    fence = fencing.decide(resource, observed)
+    plan = _plan_children(resource, observed, mistakes)
+    return replace(plan, fence=fence.as_variable(), patches=[*fence.marks, *plan.patches])
+
+
+def _plan_children(resource: Resource, observed: Observed, mistakes: str) -> ClusterPlan:
     if is_paused(resource):
         return ClusterPlan(paused=True)
     metadata = resource["metadata"]

@@ -18,7 +18,7 @@ from ..reporting.report import Report, is_ready_and_synced, unobserved
 from ..upgrade.record import CATALOG, UPDATING
 from ..workload.kind import PassEnd
 from ..workload.plans import Observed, named
-from . import hibernation, restore_status, restoring, upgrade_status, upgrading
+from . import fencing, hibernation, restore_status, restoring, upgrade_status, upgrading
 from . import metric_user_status as metrics
 from . import root_credential_events as logins
 from .conditions import ClusterFacts
@@ -54,6 +54,9 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
         # They are changed as soon as it is on record that this begins.
         requeue = _NEXT
     sleep, windows = status.get("hibernation") or {}, status.get("maintenance") or {}
+    fence = status.get("fence") or {}
+    if closing := fencing.requeue(fence, plan.fence):
+        requeue = closing
     if not plan.paused:
         requeue = metrics.requeue(resource, results, requeue)
         changes = [one["nextChange"] for one in (sleep, windows) if one.get("nextChange")]
@@ -68,6 +71,7 @@ def report_on_cluster(end: PassEnd[ClusterPlan]) -> Report:
             *restore_status.occurrences(plan.restoring, plan.restore, failure),
             *_upgrade_events(resource, plan, observed, failure),
             *hibernation.occurrences(hibernation.recorded(resource), sleep),
+            *fencing.occurrences(fencing.recorded(resource), fence),
         ],
         ready=ready,
         message=str(status["message"]),
@@ -123,6 +127,7 @@ def _facts(end: PassEnd[ClusterPlan], results: DatabaseResults) -> ClusterFacts:
         stuck=plan.stuck,
         hibernation=plan.hibernation,
         maintenance=plan.maintenance,
+        fence=fencing.report(resource, plan.fence, results.fence),
         held=bool(plan.held),
     )
 

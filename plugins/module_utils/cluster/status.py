@@ -57,6 +57,7 @@ def cluster_status(facts: ClusterFacts) -> dict[str, Any]:
         "clusterMetrics": facts.metrics,
         "restore": facts.restore,
         "upgrade": facts.upgrade,
+        "fence": facts.fence,
         "hibernation": hibernation.report(facts.resource, facts.hibernation, conditions),
         "maintenance": maintenance.report(
             facts.resource, facts.maintenance, is_applied=not (facts.failure or facts.held)

@@ -102,6 +102,9 @@ NEEDS: Final[Mapping[str, Mapping[str, Need]]] = {
     names.CLUSTER: {
         "Ask the database how far its catalog is, and the canary of an upgrade": _asks_for_catalog,
         "Create the root credential unless there is one": _lacks_credential,
+        "Keep clients off while the cluster is fenced, and let them come again afterwards": (
+            lambda snapshot: bool(snapshot.plan.fence)
+        ),
         "Set the root credential of the database to that of its Secret": (
             lambda snapshot: bool(snapshot.plan.rotation)
         ),

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from ..api import names
+from ..api.annotations import is_fenced
 from .kstatus import with_kstatus
 from .reasons import BackupReason, ConditionType, ObjectReason, Phase, PoolReason, Reason
 
@@ -47,10 +49,17 @@ def condition(
     }
 
 
+_FENCED = (
+    "fenced: nothing is changed or deleted until the annotation "
+    f"{names.ANNOTATION_FENCED} is removed"
+)
+
+
 def paused(resource: Mapping[str, Any], is_paused: bool, generation: int) -> list[Condition]:
     """Return the Paused condition: while the resource is paused, and ever after it once was."""
     if is_paused:
-        message = "an annotation pauses this resource"
+        fenced = is_fenced(resource)
+        message = _FENCED if fenced else "an annotation pauses this resource"
         return [
             condition(ConditionType.PAUSED, True, Reason.PAUSED_BY_ANNOTATION, message, generation)
         ]

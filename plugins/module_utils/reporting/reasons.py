@@ -39,6 +39,7 @@ class Reason(StrEnum):
     SQL_NOT_ANSWERED = "SQLNotAnswered"
     STOPPED = "Stopped"
     HIBERNATED = "Hibernated"
+    FENCED = "Fenced"
     RESTORE_FAILED = "RestoreFailed"
     NOT_ENOUGH_READY_STORES = "NoEnoughReadyStores"
     RECONCILING = "Reconciling"
@@ -106,7 +107,9 @@ class Reason(StrEnum):
     DELETING = "Deleting"
 
 
-STOPPED_ON_PURPOSE: Final = frozenset({Reason.STOPPED.value, Reason.HIBERNATED.value})
+STOPPED_ON_PURPOSE: Final = frozenset(
+    {Reason.STOPPED.value, Reason.HIBERNATED.value, Reason.FENCED.value}
+)
 """Why a cluster answers no SQL because somebody wants it so."""
 
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..api import names
+from ..api.annotations import is_fenced
 from ..api.types import Resource
 from .conditions import condition, phase
 from .events import Occurrence
@@ -81,10 +83,20 @@ def deleting(resource: Resource, left: Sequence[str] = (), seconds: int = 0) -> 
         left: what still exists.
         seconds: how long that is waited for; 0 to leave that open.
     """
+    if is_fenced(resource):
+        return terminating(resource, held_by_fence(resource), Reason.DELETING)
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     bound = f", at most {seconds} s" if seconds else ""
     message = f"waiting for deletion{bound}: {', '.join(left[:_NAMED])}{more}"
     return terminating(resource, message if left else "being deleted", Reason.DELETING)
+
+
+def held_by_fence(resource: Resource) -> str:
+    """Return why a resource that is fenced is not deleted."""
+    return (
+        f"{resource['kind']} {resource['metadata']['name']} is fenced: nothing of it is deleted "
+        f"until its annotation {names.ANNOTATION_FENCED} is removed"
+    )
 
 
 def terminating(resource: Resource, message: str, progress: Reason) -> dict[str, Any]:

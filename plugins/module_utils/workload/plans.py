@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NotRequired, Self, TypedDict
 
+from ..api.annotations import is_fenced, says_yes
 from ..api.types import Manifest, Resource
 
 Observed = Mapping[str, Any]
@@ -119,7 +120,5 @@ PAUSE_ANNOTATIONS = ("matrixorigin.io/paused", "matrixorigin.io/skip-sync")
 
 
 def is_paused(resource: Resource) -> bool:
-    """Return whether an annotation asks to leave the resource alone."""
-    annotations = resource["metadata"].get("annotations") or {}
-    values = (str(annotations.get(name) or "").lower() for name in PAUSE_ANNOTATIONS)
-    return any(value not in {"", "false", "no"} for value in values)
+    """Return whether an annotation asks to leave the resource alone; a fence does so, too."""
+    return is_fenced(resource) or any(says_yes(resource, name) for name in PAUSE_ANNOTATIONS)

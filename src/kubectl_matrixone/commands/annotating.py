@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``pause``, ``resume``, ``restart``, ``cordon`` and ``uncordon``: changes of an annotation."""
+"""Changes of an annotation: of a cluster, of a set, or of the Pod of a compute node."""
 
 import argparse
 from collections.abc import Callable
@@ -22,8 +22,10 @@ def add(commands: Commands) -> None:
     for name, text in (
         ("pause", "keep the operator away from a cluster"),
         ("resume", "let the operator act on a cluster again"),
+        ("fence", "keep clients off a cluster, and everything in it as it is"),
+        ("unfence", "let clients and the operator come to a cluster again"),
     ):
-        add_about_cluster(commands, name, text, _PAUSING[name])
+        add_about_cluster(commands, name, text, _OF_CLUSTER[name])
     text = "replace the Pods, as after a change"
     command = add_about_cluster(commands, "restart", text, _restart)
     command.add_argument("--part", default="", metavar="KIND/NAME", help="only a set: cnset/mo-tp")
@@ -46,9 +48,15 @@ def changing(change: Callable[[argparse.Namespace, Kubectl, Json], str]) -> Comm
     return run
 
 
-_PAUSING: Final = {
-    "pause": changing(lambda _options, kubectl, cluster: changes.pause(kubectl, cluster)),
-    "resume": changing(lambda _options, kubectl, cluster: changes.resume(kubectl, cluster)),
+def _of_cluster(change: Callable[[Kubectl, Json], str]) -> Command:
+    return changing(lambda _options, kubectl, cluster: change(kubectl, cluster))
+
+
+_OF_CLUSTER: Final = {
+    "pause": _of_cluster(changes.pause),
+    "resume": _of_cluster(changes.resume),
+    "fence": _of_cluster(changes.fence),
+    "unfence": _of_cluster(changes.unfence),
 }
 
 

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keep clients off a cluster, or let them come again: at its Services, and in its sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+from ..api import names
+from ..api.pod_addresses import sql_addresses
+from ..api.types import Resource
+from ..clients.kubernetes.applying import Writer
+from ..clients.sql import Entrance, LoginRefused, Rows, SqlError, Statement, converse
+from ..passes.observing import fetch
+from .logins import root_login
+from .root_credential import Login
+
+Pod = Mapping[str, Any]
+
+_AT_ONCE: Final = 8
+_LISTED: Final = ("select node_id, conn_id, conn_id = connection_id() from processlist() p", ())
+_UNLISTED: Final = "it does not list its sessions yet"
+
+
+def select_pods(
+    writer: Writer, resource: Resource, services: Sequence[str], *, closed: bool
+) -> int:
+    """Have Services select no Pod, or the Pods of their set again; return how many were changed.
+
+    A Service that does not exist has no clients.
+
+    Args:
+        writer: changes them.
+        resource: the cluster.
+        services: their names.
+        closed: whether they are to select no Pod.
+    """
+    changed = 0
+    for name in services:
+        place = {"name": name, "namespace": resource["metadata"]["namespace"]}
+        service = {"apiVersion": "v1", "kind": "Service", "metadata": place}
+        found = writer.get(service)
+        if found is None or closed == (names.ANNOTATION_FENCED in found["spec"]["selector"]):
+            continue
+        selector = {names.ANNOTATION_FENCED: "true" if closed else None}
+        writer.patch({**service, "spec": {"selector": selector}})
+        changed += 1
+    return changed
+
+
+def end_sessions(writer: Writer, resource: Resource, seconds: float) -> tuple[int, str]:
+    """End all sessions on the compute nodes of a cluster, those of its CNPools included.
+
+    Returns:
+        How many were ended, and what could not be done; a compute node that is not ready has none
+        that could use the database.
+
+    Raises:
+        KubeError: the Pods cannot be read.
+        ValueError: there is no root credential.
+    """
+    metadata = resource["metadata"]
+    labels = {names.LABEL_CLUSTER: metadata["name"], names.LABEL_COMPONENT: names.CN_SET}
+    reference = {"api_version": "v1", "kind": "Pod", "labels": labels}
+    pods = fetch(writer.session, "pods", {**reference, "namespace": metadata["namespace"]})
+    addresses = sql_addresses(pods)
+    ready = [pod for pod in pods if pod["metadata"]["name"] in addresses]
+    if not ready:
+        return 0, ""
+    login = root_login(writer, resource)
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fence") as threads:
+        results = list(
+            threads.map(
+                lambda pod: _ended(pod, addresses[pod["metadata"]["name"]], login, seconds), ready
+            )
+        )
+    problems = [problem for _ended, problem in results if problem]
+    return sum(ended for ended, _problem in results), "; ".join(problems)
+
+
+def _ended(pod: Pod, address: tuple[str, int], login: Login, seconds: float) -> tuple[int, str]:
+    """End the sessions on one compute node; return how many, and why not all."""
+    entrance = Entrance(*address, user=login.user, password=login.password)
+    try:
+        ended, why = converse(entrance, _ending(), seconds), _UNLISTED
+    except LoginRefused as error:
+        ended, why = None, str(error)
+    except SqlError as error:
+        ended, why = None, error.said()
+    if ended is None:
+        return 0, f"the sessions on {pod['metadata']['name']}: {why}"
+    return ended, ""
+
+
+def _ending() -> Generator[Statement, Rows, int | None]:
+    """Kill all sessions of a compute node but this one; return how many.
+
+    A compute node that has just started may list none, not even this one: that is not known to be
+    all, and None is returned.
+    """
+    rows = yield _LISTED
+    nodes = {node for node, _session, is_this in rows if is_this}
+    found = [int(session) for node, session, is_this in rows if node in nodes and not is_this]
+    for session in found:
+        yield f"kill connection {session}", ()
+    return len(found) if nodes else None

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which sessions of a compute node a fence ends."""
+
+import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster.fence_writer import (
+    _ending,
+)
+
+
+def talk(rows):
+    """Return the sessions that are killed, and what is returned."""
+    conversation, killed = _ending(), []
+    next(conversation)
+    answer = rows
+    try:
+        while True:
+            statement, values = conversation.send(answer)
+            assert values == ()
+            killed.append(statement)
+            answer = []
+    except StopIteration as end:
+        return killed, end.value
+
+
+@pytest.mark.parametrize(
+    ("rows", "killed", "ended"),
+    [
+        ([("a", 7, 1)], [], 0),
+        ([("a", 7, 1), ("a", 8, 0), ("a", 9, 0)], [8, 9], 2),
+        ([("a", 7, 1), ("b", 7, 0), ("b", 8, 0)], [], 0),
+        ([("b", 8, 0)], [], None),
+        ([], [], None),
+    ],
+    ids=["alone", "others", "other nodes", "not its own", "nothing listed"],
+)
+def test_all_of_its_own_node_but_itself(rows, killed, ended):
+    assert talk(rows) == ([f"kill connection {one}" for one in killed], ended)
