@@ -132,6 +132,8 @@ def test_nothing_that_exists_is_overwritten(project: Path, tmp_path: Path) -> No
     (tmp_path / "used/notes").write_text("mine")
     done = command("init", tmp_path / "used", *KIND)
     assert "is not empty, it has notes" in done.output
+    done = command("init", tmp_path / "used/new/..", *KIND)
+    assert "is not empty, it has notes" in done.output
     assert texts(tmp_path / "used") == {"notes": "mine"}
     assert "is a file" in command("init", tmp_path / "used/notes", *KIND).output
 

@@ -20,7 +20,8 @@ def require_empty(folder: Path) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{folder} is a file; name a folder")
-    found = sorted(path.name for path in folder.glob("*") if path.name not in _IGNORED)
+    # Of new/.. the parent counts, which exists even where new does not.
+    found = sorted(path.name for path in folder.resolve().glob("*") if path.name not in _IGNORED)
     if "watches.yaml" in found:
         raise ConfigError(
             f"{folder} is a project already; add a kind to it with ansible-operator add-kind"
