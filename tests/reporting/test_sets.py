@@ -85,6 +85,16 @@ def test_settled():
         ),
         pytest.param(
             {
+                "live": workload(replicas=0, readyReplicas=0, updatedReplicas=0),
+                "pods": PODS,
+                "before": WAS_SERVING,
+            },
+            {"Ready": ("Unknown", "Reconciling"), "Degraded": ("False", "AsExpected")},
+            "the change has just been applied",
+            id="recreated, and its controller has not adopted the Pods",
+        ),
+        pytest.param(
+            {
                 "live": workload(readyReplicas=1),
                 "pods": [
                     pod("mo-log-0"),

@@ -70,7 +70,20 @@ def report_on_set(component: Component, end: PassEnd[Plan], now: str) -> Report:
 def _rollout(end: PassEnd[Plan], observed: SetObserved) -> Rollout:
     workload = end.applied.objects.get(end.plan.workload) or observed.workload
     replicas = (end.resource.get("spec") or {}).get("replicas")
-    return Rollout.of(workload, None if end.plan.paused else replicas)
+    found = Rollout.of(workload, None if end.plan.paused else replicas)
+    return replace(found, seen=found.seen and not _is_uncounted(found, end.resource, observed))
+
+
+def _is_uncounted(rollout: Rollout, resource: Resource, observed: SetObserved) -> bool:
+    """Return whether a StatefulSet counts none of its Pods, although some of them are ready.
+
+    One that was recreated for larger volumes does so until its controller has adopted them: how
+    many there are is not known until then, and the database serves.
+    """
+    if rollout.current:
+        return False
+    expected = set(expected_pods(resource, rollout.desired))
+    return any(one["metadata"]["name"] in expected and is_ready(one) for one in observed.pods)
 
 
 def _problems(seen: SetPass, applied: Applied) -> PodProblems:
