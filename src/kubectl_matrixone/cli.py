@@ -61,19 +61,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = command_line().parse_args(arguments)
     try:
-        return int(options.command(options, _kubectl(options)))
+        return _carried_out(options)
     except UsageError as error:
         say_error(error)
         return _USAGE
     except PluginError as error:
         say_error(error)
         return FAILED
-    except BrokenPipeError:
-        # Whoever reads, as head does, has enough; Python would complain again when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        return _unwritten(error)
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _carried_out(options: argparse.Namespace) -> int:
+    code = int(options.command(options, _kubectl(options)))
+    sys.stdout.flush()  # what fails to be written when Python ends, nobody can catch
+    return code
+
+
+def _unwritten(error: OSError) -> int:
+    """Return the exit code; what is in the buffer would fail again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return 0  # whoever reads, as head does, has enough
+    say_error(error)
+    return FAILED
 
 
 def _kubectl(options: argparse.Namespace) -> Kubectl:

@@ -14,6 +14,8 @@ from .errors import KubectlError, PluginError
 Json = dict[str, Any]
 
 _PREFIX = re.compile(r"^(error: |Error from server )(\(\w+\): )?")
+_LOG_LINE = re.compile(r"^[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ \S+:\d+\] ")
+"""Of the Kubernetes client, which logs each of its attempts before kubectl says what failed."""
 _SECONDS = 60.0
 """For one request; kubectl itself gives up on a server that does not answer after 32 seconds."""
 
@@ -74,7 +76,7 @@ class Kubectl:
         """
         done = self._run(arguments, given)
         if done.returncode:
-            raise KubectlError(_reason(done.stderr))
+            raise KubectlError(reason(done.stderr))
         return done.stdout
 
     def get(self, *arguments: str) -> Json:
@@ -100,8 +102,8 @@ class Kubectl:
         """
         done = self._run(("get", ",".join(kinds), *arguments, "--output=json"), "")
         if done.returncode and (len(kinds) == 1 or not done.stdout.strip()):
-            raise KubectlError(_reason(done.stderr))
-        problems = [_reason(line) for line in done.stderr.splitlines() if line.strip()]
+            raise KubectlError(reason(done.stderr))
+        problems = [_PREFIX.sub("", line) for line in _said(done.stderr)]
         return Listing(list(parsed(done.stdout).get("items") or []), problems)
 
     def _run(self, arguments: Sequence[str], given: str) -> "subprocess.CompletedProcess[str]":
@@ -128,7 +130,13 @@ def parsed(text: str) -> Json:
     return found
 
 
-def _reason(text: str) -> str:
-    """Return kubectl's message without its prefixes."""
-    shown = _PREFIX.sub("", " ".join(text.split()))
+def reason(text: str) -> str:
+    """Return the message in what kubectl wrote to its standard error, on one line."""
+    shown = _PREFIX.sub("", " ".join((" ".join(_said(text)) or text).split()))
     return shown or "kubectl failed and said nothing"
+
+
+def _said(text: str) -> list[str]:
+    """The lines of kubectl's own, without those that its client logs."""
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not _LOG_LINE.match(line)]

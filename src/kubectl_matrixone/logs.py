@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from .errors import KubectlError, UsageError
-from .kubectl import Kubectl
+from .kubectl import Kubectl, reason
 from .reading import LABEL
 
 _LINE: Final = re.compile(r"\[pod/(?P<pod>[^/\]]+)/[^\]]+\] (?P<time>\S+) (?P<text>.*)")
@@ -67,9 +67,9 @@ def show(kubectl: Kubectl, wanted: Wanted, output: IO[str]) -> None:
             process.kill()
             process.wait()
         problems.seek(0)
-        message = " ".join(problems.read(_LONGEST_MESSAGE).split())
+        message = problems.read(_LONGEST_MESSAGE)
     if code:
-        raise KubectlError(message or "kubectl logs failed and said nothing")
+        raise KubectlError(reason(message))
 
 
 def _compiled(pattern: str) -> "re.Pattern[str]":

@@ -18,7 +18,7 @@ from typing import Any, Final
 import pymysql
 
 from .errors import KubectlError, PluginError
-from .kubectl import Json, Kubectl, table_in
+from .kubectl import Json, Kubectl, reason, table_in
 from .reading import condition
 from .terminal import Style, table
 from .users import USERS, secret_of
@@ -136,8 +136,7 @@ def _opened(process: "subprocess.Popen[bytes]") -> int:
         if found := _FORWARDING.search(printed):
             return int(found[1])
         if process.poll() is not None and not got:
-            reason = process.stderr.read().decode(errors="replace")
-            raise KubectlError(" ".join(reason.split()) or "kubectl port-forward ended")
+            raise KubectlError(reason(process.stderr.read().decode(errors="replace")))
     raise KubectlError(f"kubectl port-forward opened no port within {_TUNNEL_SECONDS:g} seconds")
 
 
