@@ -19,7 +19,8 @@ from .root_credential import Login
 Pod = Mapping[str, Any]
 
 _AT_ONCE: Final = 8
-_LISTED: Final = ("select node_id, conn_id, conn_id = connection_id() from processlist() p", ())
+_LISTED: Final = ("select node_id, conn_id, connection_id() from processlist() p", ())
+"""MatrixOne answers a comparison with a word, of which `false` is as true as any: so none is."""
 _UNLISTED: Final = "it does not list its sessions yet"
 
 
@@ -100,8 +101,8 @@ def _ending() -> Generator[Statement, Rows, int | None]:
     all, and None is returned.
     """
     rows = yield _LISTED
-    nodes = {node for node, _session, is_this in rows if is_this}
-    found = [int(session) for node, session, is_this in rows if node in nodes and not is_this]
+    nodes = {node for node, session, this in rows if session == this}
+    found = [int(session) for node, session, this in rows if node in nodes and session != this]
     for session in found:
         yield f"kill connection {session}", ()
     return len(found) if nodes else None
