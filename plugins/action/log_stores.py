@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..module_utils.api.errors import RenderingError
@@ -53,7 +54,7 @@ class ActionModule(KubeAction):
         return {"changed": result.changed, "stores": result.stores().as_result()}
 
 
-def _release_volumes(session: Session, resource: Json) -> Json:
+def _release_volumes(session: Session, resource: Mapping[str, Any]) -> Json:
     """Release the volumes of replaced stores, if the data are to be deleted with the LogSet."""
     if not retention_deletes(resource.get("spec") or {}):
         return {"changed": False, "stores": {}}

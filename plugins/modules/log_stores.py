@@ -57,8 +57,8 @@ options:
     default: []
   cluster:
     description:
-      - The MatrixOneCluster that a LogSet which is deleted is a part of, as it is in the cluster. As
-        long as it is not deleted itself, no volume is released.
+      - The MatrixOneCluster that a LogSet which is deleted is a part of, as it is in the cluster.
+        As long as it is not deleted itself, no volume is released.
     type: dict
   timeout:
     description: Seconds that questions to HAKeeper may take.

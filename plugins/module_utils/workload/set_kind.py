@@ -133,8 +133,8 @@ def _deletion_warnings(component: Component, resource: Resource) -> Iterator[str
     spec = resource.get("spec")
     if _is_part(resource):
         yield (
-            f"{resource['kind']} {resource['metadata']['name']} is a part of its owner, which creates "
-            "it again; to end the database, delete the owner"
+            f"{resource['kind']} {resource['metadata']['name']} is a part of its owner, which "
+            "creates it again; to end the database, delete the owner"
         )
     elif isinstance(spec, Mapping):
         for of_deletion in component.judge.deletion_warnings:
