@@ -131,12 +131,7 @@ def _warnings(component: Component, resource: Resource, old: Resource | None) ->
 
 def _deletion_warnings(component: Component, resource: Resource) -> Iterator[str]:
     spec = resource.get("spec")
-    if _is_part(resource):
-        yield (
-            f"{resource['kind']} {resource['metadata']['name']} is a part of its owner, which "
-            "creates it again; to end the database, delete the owner"
-        )
-    elif isinstance(spec, Mapping):
+    if isinstance(spec, Mapping) and not _is_part(resource):
         for of_deletion in component.judge.deletion_warnings:
             yield from of_deletion("spec", spec)
 
