@@ -65,6 +65,9 @@ BACKED_UP = (
 )
 """Backups and snapshots of a real database, which the stage of the protocol tests leaves out."""
 
+LIFE = "tests/soak/test_life.py"
+"""The long life of one cluster, which has a stage of its own."""
+
 ON_1_3: Mapping[str, str] = {"MATRIXONE": "1.3", "MO_SERVICE": "", "MO_VERSION": ""}
 """The other MatrixOne that the test bed builds; its build counts for the first stage with it."""
 _BUILD_SECONDS = 2400
@@ -319,11 +322,21 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "soak",
-        ("-m", "node and scenario", "tests/soak"),
+        ("-m", "node and scenario", f"--ignore={LIFE}", "tests/soak"),
         limit=3600,
         usual=900,
         when=When.NIGHTLY,
         is_tests=True,
+    ),
+    # A life that ends early prints its seed, its history, and where the rest of it is.
+    Stage(
+        "life",
+        ("-m", "node and scenario", LIFE),
+        limit=3600 + _BUILD_SECONDS,
+        usual=1500,
+        when=When.NIGHTLY,
+        is_tests=True,
+        needs=("root",),
     ),
     Stage(
         "eda",

@@ -63,6 +63,7 @@ class Traffic:
     Attributes:
         cluster: whose proxy they use.
         name: of the scenario, for the report.
+        every: so many seconds it notes what the resources say.
         acknowledged: rows that the database said it has.
         moments: when each of them was acknowledged, in seconds since the beginning.
         begun_at: the beginning, in seconds since 1970.
@@ -77,6 +78,7 @@ class Traffic:
 
     cluster: Cluster
     name: str
+    every: float = 1.0
     acknowledged: set[int] = field(default_factory=set)
     moments: dict[int, float] = field(default_factory=dict)
     begun_at: float = 0.0
@@ -220,7 +222,7 @@ class Traffic:
     def _listen(self) -> None:
         """Note what the resources say, whenever it changes."""
         said: dict[str, str] = {}
-        while not self._stop.wait(1.0):
+        while not self._stop.wait(self.every):
             try:
                 items = self.cluster.get(_TOLD)["items"]
             except KubectlError:  # the API server may be what is away

@@ -52,10 +52,10 @@ def test_shards_are_the_same_in_any_order_and_differ_by_one_stage_at_most(
     ]
 
 
-def test_seven_shards_take_an_hour_at_most() -> None:
+def test_eight_shards_take_an_hour_at_most() -> None:
     """With the programs that come first; a stage that takes longer has to be split."""
     programs = next(stage.usual for stage in STAGES if stage.name == BINARIES)
-    sums = [programs + sum(stage.usual for stage in stages) for stages in in_shards(STAGES, 7)]
+    sums = [programs + sum(stage.usual for stage in stages) for stages in in_shards(STAGES, 8)]
     assert [seconds for seconds in sums if seconds > SHARD_SECONDS] == []
 
 
