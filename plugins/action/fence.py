@@ -36,5 +36,5 @@ class ActionModule(KubeAction):
                 ended, problem = end_sessions(writer, resource, arguments["timeout"])
         except (KubeError, ValueError) as error:
             problem = str(error)
-        result = {"ran": True, "ended": ended, "problem": problem}
+        result = {"ended": ended, "problem": problem}
         return {"changed": bool(changed or ended), "fence": result}

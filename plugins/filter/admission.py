@@ -10,7 +10,6 @@ from typing import Any
 
 from ..module_utils.admission.pod_security import level_of
 from ..module_utils.admission.shapes import FORBIDDEN
-from ..module_utils.api.annotations import is_fenced
 from ..module_utils.api.plain import plain
 from ..module_utils.kinds import kind_of, refusals, warnings_of
 from ..module_utils.reporting.report import held_by_fence
@@ -22,9 +21,9 @@ def admission(resource: Any, request: Any) -> Any:
     """Return what is wrong with a resource beyond its schema; see module_utils.kinds."""
     asked, desired = plain(request), plain(resource)
     if asked.get("operation") == "DELETE":
-        refused = [{"field": _FENCE, "message": held_by_fence(desired), "reason": FORBIDDEN}]
-        errors = refused if is_fenced(desired) else []
-        return {"errors": errors, "warnings": kind_of(desired).judge.warns_of_deletion(desired)}
+        held = held_by_fence(desired)
+        refused = [{"field": _FENCE, "message": held, "reason": FORBIDDEN}] if held else []
+        return {"errors": refused, "warnings": kind_of(desired).judge.warns_of_deletion(desired)}
     old = asked.get("old") if asked.get("operation") == "UPDATE" else None
     errors = [
         {"field": mistake.field, "message": mistake.message, "reason": mistake.reason}

@@ -11,7 +11,6 @@ from typing import Any
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils.admission.pod_security import Level, level_of
-from ..module_utils.api.annotations import is_fenced
 from ..module_utils.api.errors import RenderingError
 from ..module_utils.api.plain import plain
 from ..module_utils.api.timestamps import timestamp_now
@@ -128,8 +127,7 @@ def fence_marks_of(resource: Any, observed: Any) -> Any:
 
 def held_by_fence_of(resource: Any) -> Any:
     """Return why a resource is not deleted; empty for one that is not fenced."""
-    subject = plain(resource)
-    return held_by_fence(subject) if is_fenced(subject) else ""
+    return held_by_fence(plain(resource))
 
 
 def claim_growth_of(resource: Any, observed: Any) -> Any:

@@ -55,10 +55,6 @@ fence:
   returned: success
   type: dict
   contains:
-    ran:
-      description: That it was.
-      type: bool
-      returned: always
     ended:
       description: How many sessions were ended.
       type: int

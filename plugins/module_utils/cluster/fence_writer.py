@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 from ..api import names
 from ..api.pod_addresses import sql_addresses
@@ -15,8 +15,6 @@ from ..clients.sql import Entrance, LoginRefused, Rows, SqlError, Statement, con
 from ..passes.observing import fetch
 from .logins import root_login
 from .root_credential import Login
-
-Pod = Mapping[str, Any]
 
 _AT_ONCE: Final = 8
 _LISTED: Final = ("select node_id, conn_id, connection_id() from processlist() p", ())
@@ -66,21 +64,18 @@ def end_sessions(writer: Writer, resource: Resource, seconds: float) -> tuple[in
     reference = {"api_version": "v1", "kind": "Pod", "labels": labels}
     pods = fetch(writer.session, "pods", {**reference, "namespace": metadata["namespace"]})
     addresses = sql_addresses(pods)
-    ready = [pod for pod in pods if pod["metadata"]["name"] in addresses]
-    if not ready:
+    if not addresses:
         return 0, ""
     login = root_login(writer, resource)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fence") as threads:
         results = list(
-            threads.map(
-                lambda pod: _ended(pod, addresses[pod["metadata"]["name"]], login, seconds), ready
-            )
+            threads.map(lambda node: _ended(node[0], node[1], login, seconds), addresses.items())
         )
-    problems = [problem for _ended, problem in results if problem]
-    return sum(ended for ended, _problem in results), "; ".join(problems)
+    problems = [problem for _number, problem in results if problem]
+    return sum(number for number, _problem in results), "; ".join(problems)
 
 
-def _ended(pod: Pod, address: tuple[str, int], login: Login, seconds: float) -> tuple[int, str]:
+def _ended(pod: str, address: tuple[str, int], login: Login, seconds: float) -> tuple[int, str]:
     """End the sessions on one compute node; return how many, and why not all."""
     entrance = Entrance(*address, user=login.user, password=login.password)
     try:
@@ -90,7 +85,7 @@ def _ended(pod: Pod, address: tuple[str, int], login: Login, seconds: float) -> 
     except SqlError as error:
         ended, why = None, error.said()
     if ended is None:
-        return 0, f"the sessions on {pod['metadata']['name']}: {why}"
+        return 0, f"the sessions on {pod}: {why}"
     return ended, ""
 
 

@@ -83,8 +83,8 @@ def deleting(resource: Resource, left: Sequence[str] = (), seconds: int = 0) -> 
         left: what still exists.
         seconds: how long that is waited for; 0 to leave that open.
     """
-    if is_fenced(resource):
-        return terminating(resource, held_by_fence(resource), Reason.DELETING)
+    if held := held_by_fence(resource):
+        return terminating(resource, held, Reason.DELETING)
     more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     bound = f", at most {seconds} s" if seconds else ""
     message = f"waiting for deletion{bound}: {', '.join(left[:_NAMED])}{more}"
@@ -92,7 +92,9 @@ def deleting(resource: Resource, left: Sequence[str] = (), seconds: int = 0) -> 
 
 
 def held_by_fence(resource: Resource) -> str:
-    """Return why a resource that is fenced is not deleted."""
+    """Return why a resource is not deleted; empty for one that is not fenced."""
+    if not is_fenced(resource):
+        return ""
     return (
         f"{resource['kind']} {resource['metadata']['name']} is fenced: nothing of it is deleted "
         f"until its annotation {names.ANNOTATION_FENCED} is removed"
