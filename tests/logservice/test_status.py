@@ -160,7 +160,9 @@ def test_conditions_tell_what_becomes_of_lost_stores(
         ([UNIX_NOW - 50_000], "36401s"),
         ([UNIX_NOW - 86_000, UNIX_NOW - 10], "401s"),
         ([UNIX_NOW - 86_399.5], "2s"),
-        ([UNIX_NOW - 90_000], "10m"),
+        ([UNIX_NOW - 86_401], "30s"),
+        ([UNIX_NOW - 86_500], "100s"),
+        ([UNIX_NOW - 90_000], "600s"),
     ],
     ids=[
         "none",
@@ -170,6 +172,8 @@ def test_conditions_tell_what_becomes_of_lost_stores(
         "the first",
         "at once",
         "overdue",
+        "overdue for a while",
+        "overdue for long",
     ],
 )
 def test_the_volume_of_a_replaced_store_goes_at_its_time(since: list[float], requeue: str) -> None:

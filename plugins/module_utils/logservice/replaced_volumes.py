@@ -105,9 +105,12 @@ def overdue(volumes: Iterable[ReplacedVolume], now: float) -> list[ReplacedVolum
 
 
 def seconds_left(volumes: Iterable[ReplacedVolume], now: float) -> float | None:
-    """Return for how long the first of them is still kept; None if no time has begun."""
+    """Return for how long the first of them is still kept; None if no time has begun.
+
+    It is negative for one that has not been released at its time.
+    """
     ends = [volume.since + KEPT_SECONDS for volume in volumes if volume.since]
-    return max(0.0, min(ends) - now) if ends else None
+    return min(ends) - now if ends else None
 
 
 def may_delete(view: View | None) -> bool:

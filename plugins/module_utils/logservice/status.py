@@ -23,7 +23,8 @@ from .replaced_volumes import remembered, seconds_left
 from .shards import ShardCount, known_shards, lacking, lists_none, shard_replicas
 from .stores_result import LogStoresResult
 
-_NOT_RELEASED = "10m"
+_RELEASE_RETRY_SECONDS = (30.0, 600.0)
+"""Shortest and longest time between two attempts to release a volume whose time is over."""
 _BETWEEN_PASSES = 10.5 * 3600
 """Longest time in seconds until the next pass that nobody asks for: the period of LogSets in
 ``watches.yaml``, and what the runner adds to it. One that is asked for takes its place."""
@@ -131,9 +132,13 @@ def requeue(
 def _when_volumes_go(resource: Resource, now: float) -> str:
     """Return when the volume of a replaced store has been kept for long enough; empty for never.
 
-    One that could not be released at its time is tried again.
+    One that could not be released at its time is tried again, each time after twice as long: most
+    often HAKeeper has just not answered.
     """
     left = seconds_left(remembered(resource), now)
     if left is None or left > _BETWEEN_PASSES:
         return ""
-    return f"{math.ceil(left) + 1}s" if left else _NOT_RELEASED
+    if left > 0:
+        return f"{math.ceil(left) + 1}s"
+    shortest, longest = _RELEASE_RETRY_SECONDS
+    return f"{max(shortest, min(longest, -left)):.0f}s"
