@@ -26,6 +26,7 @@ from ..module_utils.early.observed import EarlyObserved
 from ..module_utils.early.reports import terminating_report
 from ..module_utils.early.storage import growth as claim_growth
 from ..module_utils.kinds import kind_of, render_everything, rendered_kind
+from ..module_utils.logservice.left_stores import claims_after_play
 from ..module_utils.passes.own_namespace import own_namespace
 from ..module_utils.reporting.applied import Applied
 from ..module_utils.reporting.report import beginning, deleting, held_by_fence
@@ -47,6 +48,16 @@ def growth_of(resource: Any, observed: Any) -> Any:
     """Return what is to be done about the volumes of a set."""
     subject = plain(resource)
     return plain(growth_of_set(PARTS[subject["kind"]], subject, plain(observed)))
+
+
+def left_claims_of(resource: Any, observed: Any) -> Any:
+    """Return the claims of log stores that a playbook has let leave."""
+    seen = read_observed(plain(observed))
+    found = claims_after_play(plain(resource), seen.workload, seen.claims)
+    return [
+        {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": one["metadata"]}
+        for one in found
+    ]
 
 
 def plan_for(
@@ -198,6 +209,7 @@ class FilterModule:
             "drains": drains_of,
             "scaled_to_zero": scaled_to_zero_of,
             "growth": growth_of,
+            "left_claims": left_claims_of,
             "plan": plan_for,
             "report": report_for,
             "rolling": rolling_of,

@@ -43,6 +43,8 @@ class Kubernetes:
 
     annotations: dict[str, str]
     going: bool = False
+    stores: int = 0
+    now: Json = field(default_factory=dict)
     deleted: list[str] = field(default_factory=list)
 
     def nodes(self, _selected: Any) -> Json:
@@ -51,13 +53,20 @@ class Kubernetes:
     def claims(self) -> list[Json]:
         metadata = {"name": "mo-data-mo-log-2", "namespace": "prod", "uid": "c-2"}
         ends = {"deletionTimestamp": LONG_AGO} if self.going else {}
-        return [{"kind": "PersistentVolumeClaim", "metadata": {**metadata, **ends}}]
+        found = [{"kind": "PersistentVolumeClaim", "metadata": {**metadata, **ends}}]
+        for number in range(3, self.stores):
+            other = {"name": f"mo-data-mo-log-{number}", "uid": f"c-{number}"}
+            found.append({"kind": "PersistentVolumeClaim", "metadata": {**metadata, **other}})
+        return found
 
     def volumes(self, _claims: Any) -> list[Json]:
         return []
 
     def gossip(self) -> str:
         return ""
+
+    def latest(self, _api_version: str, kind: str, _name: str) -> Json | None:
+        return self.now.get(kind)
 
     def annotate(self, annotations: Any) -> None:
         for name, value in annotations.items():
@@ -217,3 +226,48 @@ def test_a_store_that_leaves_gets_one_new_incarnation_however_long_it_takes(
     # It left, came back as 1 when the set grew, and leaves again.
     leaving(kubernetes, monkeypatch, 1)
     assert json.loads(kubernetes.annotations[INCARNATIONS]) == {"3": 2}
+
+
+LEFT = "logset.matrixorigin.io/left-stores"
+
+
+def test_the_claim_of_a_store_that_left_is_deleted_when_its_pod_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is recorded before the StatefulSet is told; both are read anew before it is deleted."""
+    kubernetes = Kubernetes({}, stores=4)
+    leaving(kubernetes, monkeypatch, 0)
+    recorded = [{"claims": {"mo-data-mo-log-3": "c-3"}, "pod": "mo-log-3"}]
+    assert json.loads(kubernetes.annotations[LEFT]) == recorded
+    assert kubernetes.deleted == []
+
+    log_set, pods = log_set_of(kubernetes), pods_of()
+    stateful_set = workload()
+    stateful_set["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": "mo-data"}}]
+    ends = {**stateful_set, "metadata": {**stateful_set["metadata"], "deletionTimestamp": NOW}}
+    another = {**log_set, "metadata": {**log_set["metadata"], "uid": "another"}}
+    changed = {**log_set, "metadata": {**log_set["metadata"], "annotations": {}}}
+    paused = {"matrixorigin.io/paused": "true", **log_set["metadata"]["annotations"]}
+    held = {**log_set, "metadata": {**log_set["metadata"], "annotations": paused}}
+    refused = [
+        {},
+        {"LogSet": log_set},
+        {"StatefulSet": stateful_set},
+        {"LogSet": log_set, "StatefulSet": ends},
+        {"LogSet": another, "StatefulSet": stateful_set},
+        {"LogSet": changed, "StatefulSet": stateful_set},
+        {"LogSet": held, "StatefulSet": stateful_set},
+    ]
+    for found in refused:
+        kubernetes.now = found
+        result = make_pass(kubernetes, monkeypatch, log_set, pods, seen_without())
+        assert kubernetes.deleted == []
+        assert result.stores().leaving
+        assert LEFT in kubernetes.annotations
+
+    kubernetes.now = {"LogSet": log_set, "StatefulSet": stateful_set}
+    result = make_pass(kubernetes, monkeypatch, log_set, pods, seen_without())
+
+    assert kubernetes.deleted == ["mo-data-mo-log-3"]
+    assert not result.stores().leaving
+    assert LEFT not in kubernetes.annotations

@@ -31,20 +31,16 @@ def make(space: Namespace, *names: str) -> list[dict[str, Any]]:
     return made
 
 
-def claims(space: Namespace, name: str) -> dict[str, list[str]]:
-    """Return the claims of a log service that are not going, with the kinds of their owners."""
-    return {
-        one["metadata"]["name"]: [
-            owner["kind"] for owner in one["metadata"].get("ownerReferences") or []
-        ]
-        for one in space.listed("pvc", INSTANCE.format(name))
-        if "deletionTimestamp" not in one["metadata"]
-    }
+def claims(space: Namespace, name: str) -> set[str]:
+    """Return the claims of a log service that are not going; nobody owns any of them."""
+    found = space.listed("pvc", INSTANCE.format(name))
+    staying = [one["metadata"] for one in found if "deletionTimestamp" not in one["metadata"]]
+    assert not [one for one in staying if one.get("ownerReferences")]
+    return {one["name"] for one in staying}
 
 
-def names(name: str, owner: str = "", shared_owner: str = "") -> dict[str, list[str]]:
-    stores = {f"mo-data-{name}-log-{number}": [owner] if owner else [] for number in range(3)}
-    return {**stores, f"{name}-shared": [shared_owner] if shared_owner else []}
+def names(name: str) -> set[str]:
+    return {*(f"mo-data-{name}-log-{number}" for number in range(3)), f"{name}-shared"}
 
 
 def retention(space: Namespace, kind: str, name: str, policy: str | None) -> None:
@@ -53,23 +49,21 @@ def retention(space: Namespace, kind: str, name: str, policy: str | None) -> Non
     space.kubectl("patch", kind, name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
-def uid(space: Namespace) -> str | None:
-    """Return the uid of the LogSet ``part``; None between two of them."""
-    return space.get("logset", "part").get("metadata", {}).get("uid")
+def uid(space: Namespace, kind: str, name: str) -> str | None:
+    """Return the uid of an object; None between two of its name."""
+    return space.get(kind, name).get("metadata", {}).get("uid")
 
 
-def test_volumes_are_let_go_of_and_taken_back(space):
-    """Delete, Retain, Delete, Retain: who goes with whom follows each time, and no Pod restarts."""
+def test_the_policy_of_the_end_counts(space):
+    """Until then it changes nothing, and no Pod restarts."""
     make(space, "turn")
     pods = {name for name in space.names("pods") if "turn" in name}
-    owned = names("turn", "StatefulSet", "LogSet")
-    assert claims(space, "turn") == owned
-
-    for policy, wanted in [("Retain", names("turn")), ("Delete", owned), ("Retain", names("turn"))]:
+    for policy in ("Retain", "Delete", "Retain"):
         retention(space, "mo", "turn", policy)
-        eventually(lambda wanted=wanted: claims(space, "turn") == wanted)
+        eventually(lambda p=policy: space.get("logset", "turn")["spec"].get("pvcRetentionPolicy") == p)
         space.wait("Ready", name="turn")
         space.wait("Synced", name="turn")
+        assert claims(space, "turn") == names("turn")
     assert {name for name in space.names("pods") if "turn" in name} == pods
 
     space.kubectl("delete", "mo", "turn", "--cascade=foreground", "--timeout=120s")
@@ -77,23 +71,45 @@ def test_volumes_are_let_go_of_and_taken_back(space):
     assert claims(space, "turn") == names("turn")
 
 
-def test_a_log_service_that_is_deleted_alone_comes_back_with_its_volumes(space):
+def test_what_is_changed_by_hand_takes_no_volume_along(space):
     """The policy is Delete, and says what becomes of the data at the end of the cluster."""
     make(space, "part")
-    owned = names("part", "StatefulSet", "LogSet")
-    before = {one["metadata"]["uid"] for one in space.listed("pvc", INSTANCE.format("part"))}
-    first = uid(space)
+    before = claim_uids(space)
+    for words in (
+        ("delete", "statefulset", "part-log"),
+        ("delete", "statefulset", "part-log", "--cascade=foreground"),
+        ("delete", "logset", "part"),
+        ("delete", "logset", "part", "--cascade=foreground"),
+    ):
+        first = uid(space, words[1], words[2])
+        space.kubectl(*words, "--timeout=120s")
+        eventually(lambda f=first, w=words: uid(space, w[1], w[2]) not in {None, f}, 60)
+        space.wait("Ready", name="part")
+        assert claim_uids(space) == before, words
 
-    space.kubectl("delete", "logset", "part", "--timeout=120s")
-
-    eventually(lambda: uid(space) not in {None, first}, 60)
-    space.wait("Ready", name="part")
-    eventually(lambda: claims(space, "part") == owned)
-    found = {one["metadata"]["uid"] for one in space.listed("pvc", INSTANCE.format("part"))}
-    assert found == before
+    pods = {name for name in space.names("pods") if "part-log" in name}
+    generation = space.get("statefulset", "part-log")["metadata"]["generation"]
+    space.kubectl("scale", "statefulset", "part-log", "--replicas=0")
+    eventually(lambda: served(space, "part-log", generation + 1), 60)
+    assert {name for name in space.names("pods") if "part-log" in name} == pods
+    assert claim_uids(space) == before
 
     space.kubectl("delete", "mo", "part", "--timeout=120s")
-    eventually(lambda: claims(space, "part") == {})
+    eventually(lambda: claims(space, "part") == set())
+
+
+def claim_uids(space: Namespace) -> set[str]:
+    """Return the uids of the claims of the cluster ``part`` that are not going."""
+    found = space.listed("pvc", INSTANCE.format("part"))
+    return {one["metadata"]["uid"] for one in found if "deletionTimestamp" not in one["metadata"]}
+
+
+def served(space: Namespace, name: str, generation: int) -> bool:
+    """Return whether a StatefulSet has all its Pods again, after a generation."""
+    found = space.get("statefulset", name)
+    ready = found["status"].get("readyReplicas", 0)
+    is_later = found["status"].get("observedGeneration", 0) > generation
+    return is_later and ready == found["spec"]["replicas"] == 3
 
 
 def test_volumes_taken_back_go_with_their_cluster(space):
@@ -105,9 +121,9 @@ def test_volumes_taken_back_go_with_their_cluster(space):
 
     space.apply(resource)  # says Delete, and finds what was kept
     space.wait("Ready", name="back")
-    eventually(lambda: claims(space, "back") == names("back", "StatefulSet", "LogSet"))
+    eventually(lambda: claims(space, "back") == names("back"))
     space.kubectl("delete", "mo", "back", "--timeout=120s")
-    eventually(lambda: claims(space, "back") == {})
+    eventually(lambda: claims(space, "back") == set())
 
 
 def test_the_policy_of_the_bucket_counts_where_there_is_no_other(space):
@@ -124,20 +140,14 @@ def test_the_policy_of_the_bucket_counts_where_there_is_no_other(space):
             "sharedStorage": {"s3": s3},
         },
     }
-    space.apply(log_set)
-    space.wait("Ready", kind="logset", name="chain")
-    assert claims(space, "chain") == {"mo-data-chain-log-0": ["StatefulSet"]}
-    s3["s3RetentionPolicy"] = "Retain"
-    space.apply(log_set)
-    eventually(lambda: claims(space, "chain") == {"mo-data-chain-log-0": []})
-    s3["s3RetentionPolicy"] = "Delete"
-    space.apply(log_set)
-    eventually(lambda: claims(space, "chain") == {"mo-data-chain-log-0": ["StatefulSet"]})
-    s3["s3RetentionPolicy"] = "Retain"
-    space.apply(log_set)
-    space.kubectl("delete", "logset", "chain", "--timeout=60s")
-    time.sleep(2)
-    assert claims(space, "chain") == {"mo-data-chain-log-0": []}
+    for policy, kept in [("Retain", {"mo-data-chain-log-0"}), ("Delete", set())]:
+        space.apply(log_set)
+        space.wait("Ready", kind="logset", name="chain")
+        s3["s3RetentionPolicy"] = policy
+        space.apply(log_set)
+        space.kubectl("delete", "logset", "chain", "--timeout=60s")
+        time.sleep(2)
+        assert claims(space, "chain") == kept
 
 
 def test_a_change_that_nobody_has_acted_upon_counts_when_all_goes(space):
@@ -153,7 +163,7 @@ def test_a_change_that_nobody_has_acted_upon_counts_when_all_goes(space):
             )
     for kind, name in unheard.items():
         retention(space, kind, name, "Retain")
-        assert claims(space, name) == names(name, "StatefulSet", "LogSet")
+        assert claims(space, name) == names(name)
 
         space.kubectl("delete", kind, name, "--timeout=120s")
 

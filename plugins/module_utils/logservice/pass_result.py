@@ -27,6 +27,7 @@ class PassResult:
         events: what happened.
         lost: why a store whose Pod is ready is of no use, by Pod.
         changed: whether anything was.
+        leaving: whether claims of stores that left are still to be deleted.
     """
 
     asked: bool = False
@@ -38,6 +39,7 @@ class PassResult:
     events: list[Occurrence] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     changed: bool = False
+    leaving: bool = False
 
     def stores(self) -> LogStoresResult:
         """Return what the rest of the pass goes by."""
@@ -52,6 +54,7 @@ class PassResult:
             repair=self.verdict,
             replicas=scale.replicas if scale else None,
             scaling=scale.message if scale else "",
+            leaving=self.leaving,
             incarnations=self.incarnations,
             events=self.events,
         )

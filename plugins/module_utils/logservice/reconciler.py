@@ -20,7 +20,7 @@ from ..workload import nodes
 from ..workload.plans import is_paused
 from ..workload.reports import expected_pods
 from . import failover as log_stores
-from . import health
+from . import health, left_stores
 from . import pods as log_pods
 from .failover import Step, Verdict
 from .health import Question
@@ -73,6 +73,7 @@ class LogServiceReconciler:
         self._record = log_pods.recorded(pass_input.resource)
         self._result = PassResult(incarnations=log_pods.incarnations(pass_input.resource))
         self._keeper = VolumeKeeper(pass_input.resource, kubernetes)
+        self._left = left_stores.left_stores(pass_input.resource)
         self._nodes: nodes.Nodes = {}
 
     def run(self) -> PassResult:
@@ -88,7 +89,9 @@ class LogServiceReconciler:
             claims = list(self._kubernetes.claims())
         result.verdict = self._with_loss(self._decide(claims))
         self._act(result.verdict, claims)
+        self._delete_claims_of_left()
         self._scale()
+        result.leaving = bool(self._left)
         if self._record is None and result.verdict.step is Step.NOTHING:
             self._keeper.delete_overdue(result.view, pass_input.now)
         result.events += self._keeper.events
@@ -287,14 +290,52 @@ class LogServiceReconciler:
             message = f"{result.verdict.pod} is being replaced"
             result.scale = ScaleIn(pass_input.present, None, message)
         leaves = result.scale.leaves
-        if leaves is None or log_pods.claims_stay(pass_input.resource):
+        if leaves is None or left_stores.claims_stay(pass_input.resource):
             return
+        self._record_left(f"{pass_input.workload['metadata']['name']}-{leaves}")
         # The pass that has recorded it may not have come to the workload, and the store is there.
         if presence.runs_before(leaves, result.incarnations.get(str(leaves), 0), result.view):
             return
         number = log_stores.next_incarnation(leaves, result.incarnations, result.view)
         if number <= log_stores.MAX_INCARNATION:
             self._annotate(self._incarnation(leaves, number))
+
+    def _record_left(self, pod: str) -> None:
+        """Record whose claims go, before the StatefulSet is told to give up the Pod."""
+        claims = self._kubernetes.claims()
+        self._remember_left(
+            left_stores.with_store(self._left, pod, self._input.workload, claims),
+        )
+
+    def _delete_claims_of_left(self) -> None:
+        """Delete the claims of stores that left; what says so is read anew from the API server."""
+        if not self._left:
+            return
+        resource, workload = self._latest(self._input.resource), self._latest(self._input.workload)
+        if resource is None or workload is None or is_paused(resource):
+            return
+        if left_stores.left_stores(resource) != self._left:
+            return
+        claims = self._kubernetes.claims()
+        deletion = left_stores.next_deletion(
+            self._left, resource, workload, self._input.pods, claims
+        )
+        for claim in deletion.claims:
+            self._kubernetes.delete(claim)
+            self._result.changed = True
+        self._remember_left(deletion.waiting)
+
+    def _remember_left(self, stores: Sequence[left_stores.LeftStore]) -> None:
+        if list(stores) != self._left:
+            self._annotate(left_stores.annotation(stores))
+            self._left = list(stores)
+
+    def _latest(self, found: Json) -> Json | None:
+        """Return this very object as it is now; None if it is gone or going."""
+        name, uid = found["metadata"]["name"], found["metadata"].get("uid")
+        latest = self._kubernetes.latest(found["apiVersion"], found["kind"], name)
+        is_same = latest is not None and latest["metadata"].get("uid") == uid
+        return latest if is_same and not latest["metadata"].get("deletionTimestamp") else None
 
     def _pod(self, name: str) -> Json | None:
         found = (pod for pod in self._input.pods if pod["metadata"]["name"] == name)

@@ -71,17 +71,16 @@ def render_logset(
     config_map = configmap.set_config_map(context, start_script, _config(context, shared))
     template = pod_template(context, _pod_parts(context, config_map["metadata"]["name"], shared))
     claims = workloads.stateful_claims(context.spec, context.spec.table("volume"))
-    policy = storage.pvc_policy(context.spec)
     ready = workloads.min_ready_seconds(context.spec, _MIN_READY_SECONDS)
     return [
-        *_shared_claim(context, shared, policy),
+        *_shared_claim(context, shared),
         _bootstrap(context, members),
         _gossip(context, observed.get("incarnations") or {}),
         config_map,
         services.headless_service(context),
         services.internal_service(context, names.discovery_name(context.base), names.PORT_LOG),
         services.metric_service(context),
-        workloads.stateful_set(context, template, claims, policy, ready),
+        workloads.stateful_set(context, template, claims, ready),
         *_folder_check(context, template, shared),
         *policies.policies(
             context, _PORTS, _max_unavailable(context, len(members)), evict_unhealthy=False
@@ -97,7 +96,7 @@ def shared_claim(resource: Resource) -> list[Manifest]:
     """
     context = SetContext.of(names.LOG_SET, resource)
     shared = SharedStorage.of(context.spec.table("sharedStorage"), context.owner)
-    return _shared_claim(context, shared, storage.pvc_policy(context.spec))
+    return _shared_claim(context, shared)
 
 
 def bootstrap_decision(resource: Resource) -> list[BootstrapMember]:
@@ -240,11 +239,14 @@ def _read_only(volume: str, path: str) -> dict[str, Any]:
     return {"name": volume, "mountPath": path, "readOnly": True}
 
 
-def _shared_claim(context: SetContext, shared: SharedStorage, policy: str) -> list[Manifest]:
-    """Return the claim for storage on a file system; it stays when the policy says so."""
+def _shared_claim(context: SetContext, shared: SharedStorage) -> list[Manifest]:
+    """Return the claim for storage on a file system.
+
+    No owner takes it along: where the policy says so, it is deleted by name when the LogSet ends.
+    """
     if shared.claim is None:
         return []
-    keep = {names.ANNOTATION_KEEP: "true"} if policy == "Retain" else None
+    keep = {names.ANNOTATION_KEEP: "true"}
     body = {"spec": shared.claim_spec()}
     return [context.manifest("v1", "PersistentVolumeClaim", shared.claim, body, keep)]
 

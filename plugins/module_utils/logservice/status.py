@@ -118,7 +118,7 @@ def requeue(
     step, due = stores.repair.step, stores.repair.due
     if step in _AT_ONCE:
         return "2s"
-    if step in UNDER_WAY or stores.scaling:
+    if step in UNDER_WAY or stores.scaling or stores.leaving:
         return "5s"
     if due is not None:
         return f"{max(1, min(15, math.ceil(due - moment)))}s"

@@ -24,6 +24,7 @@ class LogStoresResult(StoresResult):
         lost: why a store whose Pod is ready is of no use, by Pod.
         repair: what was found out and done about stores that are down.
         scaling: what a scale-in waits for; empty if there is none.
+        leaving: whether claims of stores that left are still to be deleted.
         incarnations: the incarnations as they are recorded now, by ordinal.
     """
 
@@ -34,6 +35,7 @@ class LogStoresResult(StoresResult):
     lost: Mapping[str, str] = field(default_factory=dict)
     repair: Verdict = field(default_factory=lambda: Verdict(Step.NOTHING))
     scaling: str = ""
+    leaving: bool = False
     incarnations: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -50,6 +52,7 @@ class LogStoresResult(StoresResult):
             repair=_verdict(found.get("repair") or {}),
             replicas=found.get("replicas"),
             scaling=str(found.get("scaling") or ""),
+            leaving=bool(found.get("leaving")),
             incarnations=dict(found.get("incarnations") or {}),
             events=tuple(found.get("events") or ()),
         )
@@ -70,6 +73,7 @@ class LogStoresResult(StoresResult):
             },
             "replicas": self.replicas,
             "scaling": self.scaling,
+            "leaving": self.leaving,
             "incarnations": dict(self.incarnations),
             "events": list(self.events),
         }

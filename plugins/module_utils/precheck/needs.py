@@ -21,6 +21,7 @@ from ..cluster.upgrading import questions
 from ..compute.pass_input import PassInput
 from ..compute.pods import became_ready_lately, policy_of, recorded_states, without_state
 from ..logservice.health import Question, question
+from ..logservice.left_stores import left_stores
 from ..reporting.rollout import partition_of
 from ..workload import nodes
 from ..workload.roll import is_rolling
@@ -45,10 +46,12 @@ def _rolls(snapshot: Snapshot) -> bool:
 
 
 def _asks_about_log_stores(snapshot: Snapshot) -> bool:
-    """Tell whether HAKeeper has to be asked."""
+    """Tell whether HAKeeper has to be asked, or claims of stores that left are to be deleted."""
     workload, pods = snapshot.workload, snapshot.pods
     if workload is None:
         return False
+    if left_stores(snapshot.resource):
+        return True
     return question(snapshot.resource, workload, pods, snapshot.now) is not Question.NONE
 
 

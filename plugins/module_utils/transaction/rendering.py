@@ -81,7 +81,7 @@ def render_dnset(
         tn_shards.kept_map(context, shards),
         services.headless_service(context),
         services.metric_service(context),
-        workloads.stateful_set(context, pod_template(context, parts), claims, "Delete", ready),
+        workloads.stateful_set(context, pod_template(context, parts), claims, ready, is_cache=True),
         *policies.policies(context, _PORTS, 1, evict_unhealthy=False),
     ]
 

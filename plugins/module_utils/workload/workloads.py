@@ -20,7 +20,12 @@ _PROGRESS_SECONDS: Final = 600
 
 
 def stateful_set(
-    context: SetContext, template: Json, claims: list[Json], policy: str, min_ready_seconds: int
+    context: SetContext,
+    template: Json,
+    claims: list[Json],
+    min_ready_seconds: int,
+    *,
+    is_cache: bool = False,
 ) -> Manifest:
     """Return a StatefulSet whose Pods start together and are replaced by the operator.
 
@@ -30,9 +35,11 @@ def stateful_set(
         context: the set.
         template: the Pod template.
         claims: the claim templates.
-        policy: fate of the claims on deletion and scale-in, ``Delete`` or ``Retain``.
         min_ready_seconds: how long a Pod must have been ready before the next is replaced.
+        is_cache: whether nothing is lost with the claims, so that Kubernetes may delete them on
+            deletion and scale-in. It does so for whoever deletes the StatefulSet by hand, too.
     """
+    policy = "Delete" if is_cache else "Retain"
     spec: Json = {
         **_common(context, template),
         "serviceName": context.headless,
