@@ -11,6 +11,7 @@ from datetime import datetime
 import pytest
 
 from tests.support.namespaces import Namespace
+from tests.support.waiting import eventually
 
 from .compute_nodes import hakeeper, pooled_set
 from .conftest import tiny_cluster
@@ -67,8 +68,18 @@ def test_life_of_a_cluster(play_cluster, fake_testbed, fake_namespace, objects):
 
     cluster["spec"]["cnGroups"].pop()
     del cluster["spec"]["proxy"]
+    cluster["spec"]["logService"]["replicas"] = 4
     stripped = play_cluster(cluster)
     assert stripped.code == 0, stripped.output
+    assert "persistentvolumeclaim/mo-data-mo-log-3" in objects()
+    cluster["spec"]["logService"]["replicas"] = 3
+    would_leave = play_cluster(cluster, "--check", "--diff")
+    assert would_leave.code == 0, would_leave.output
+    assert "persistentvolumeclaim/mo-data-mo-log-3" in objects()
+    fewer = play_cluster(cluster)
+    assert fewer.code == 0, fewer.output
+    eventually(lambda: "persistentvolumeclaim/mo-data-mo-log-3" not in objects())
+    assert "persistentvolumeclaim/mo-data-mo-log-2" in objects()
     assert not [name for name in objects() if "mo-ap" in name or "mo-proxy" in name]
     assert play_cluster(cluster).counts["changed"] == 0
 

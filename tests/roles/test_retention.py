@@ -60,7 +60,9 @@ def test_the_policy_of_the_end_counts(space):
     pods = {name for name in space.names("pods") if "turn" in name}
     for policy in ("Retain", "Delete", "Retain"):
         retention(space, "mo", "turn", policy)
-        eventually(lambda p=policy: space.get("logset", "turn")["spec"].get("pvcRetentionPolicy") == p)
+        eventually(
+            lambda p=policy: space.get("logset", "turn")["spec"].get("pvcRetentionPolicy") == p
+        )
         space.wait("Ready", name="turn")
         space.wait("Synced", name="turn")
         assert claims(space, "turn") == names("turn")

@@ -123,7 +123,19 @@ def _removal_of_objects(resource: Resource, patience: int | None) -> list[Remova
             step = replace(step, patience=patience or 0)
         steps.append(step)
     last = follow_retention(steps[-1], metadata, service, claims[names.LOG_SET])
-    return [*steps[:-1], last, *_credential(resource)]
+    volumes = [_removal_of_volumes(metadata, claims[names.LOG_SET])] if goes else []
+    return [*steps[:-1], last, *volumes, *_credential(resource)]
+
+
+def _removal_of_volumes(metadata: Mapping[str, Any], claims: str) -> Removal:
+    """Return the step that deletes the claims of log stores: those of no cluster by their labels.
+
+    A StatefulSet gives its claims the labels that it selects by, and no others.
+    """
+    name, namespace = metadata["name"], metadata["namespace"]
+    labels = names.selector_labels(names.LOG_SET, name, namespace)
+    chosen = Chosen(kinds=[claim_kind(claims)], namespace=namespace, labels=labels)
+    return Removal(title=f"volumes of {name}", prune=chosen, gone=chosen)
 
 
 def _claims(resource: Resource) -> dict[str, str]:
