@@ -207,6 +207,48 @@ def test_a_transaction_node_is_stopped_and_goes_on_with_its_shard(cluster: Clust
     after.require_nothing_lost(longest=30, errors=20)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("delete", "statefulset", "mo-log", "--timeout=120s"),
+        ("scale", "statefulset", "mo-log", "--replicas=0"),
+        ("delete", "logset", "mo", "--cascade=foreground", "--timeout=240s"),
+    ],
+    ids=["stateful-set-deleted", "stateful-set-stopped", "log-set-deleted"],
+)
+def test_what_is_done_to_a_log_service_by_hand_takes_no_row_along(
+    cluster: Cluster, words: tuple[str, ...]
+) -> None:
+    """All stores are away at once; their volumes are kept, although the policy is Delete."""
+    assert "pvcRetentionPolicy" not in cluster.get("mo", "mo")["spec"]["logService"]
+    with Traffic(cluster, f"before-{words[0]}-{words[1]}") as before:
+        time.sleep(5)
+    claims, running = claim_uids(cluster), {uid for uid, _ready in log_stores(cluster).values()}
+
+    cluster.kubectl(*words)
+
+    eventually(lambda: is_replaced(cluster, running), 300, "new log stores")
+    cluster.await_ready()
+    assert claim_uids(cluster) == claims
+    eventually(lambda: shards(cluster) == [(3, 3)] * 2, 120, "complete shards")
+    assert before.acknowledged <= before.stored()
+    with Traffic(cluster, f"after-{words[0]}-{words[1]}") as after:
+        time.sleep(5)
+    after.require_nothing_lost(longest=60, errors=None)
+
+
+def claim_uids(cluster: Cluster) -> dict[str, str]:
+    """The uids of the claims of log stores."""
+    found = [one["metadata"] for one in cluster.get("pvc")["items"]]
+    return {one["name"]: one["uid"] for one in found if one["name"].startswith("mo-data-mo-log-")}
+
+
+def is_replaced(cluster: Cluster, before: set[str]) -> bool:
+    """Whether all log stores run in Pods that were not there before."""
+    present = log_stores(cluster).values()
+    return len(present) == 3 and all(ready and uid not in before for uid, ready in present)
+
+
 @pytest.mark.parametrize("scope", ["Compute", "Database"])
 def test_a_cluster_that_hibernates_wakes_with_every_row(cluster: Cluster, scope: str) -> None:
     """Under traffic until it sleeps; what was acknowledged by then is there when it wakes."""
