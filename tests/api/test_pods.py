@@ -7,6 +7,7 @@ import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.pod_addresses import (
     log_addresses,
+    running_sql_addresses,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.pods import is_ready
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.compute.pods import cn_store
@@ -57,3 +58,24 @@ def test_log_stores_that_stay_are_asked_first() -> None:
     port = names.PORT_LOG
     expected = [f"10.0.0.11:{port}", f"10.0.0.10:{port}", f"[fd00::12]:{port}"]
     assert log_addresses(pods) == expected
+
+
+@pytest.mark.parametrize(
+    ("ready", "terminating", "container", "asked"),
+    [
+        ("True", False, {"running": {}}, True),
+        ("False", False, {"running": {}}, True),
+        ("True", True, {"running": {}}, True),
+        ("False", False, {"waiting": {"reason": "CrashLoopBackOff"}}, False),
+        ("False", False, {"terminated": {"exitCode": 1}}, False),
+    ],
+    ids=["ready", "not ready", "ends", "waits", "has ended"],
+)
+def test_whoever_runs_may_have_sessions(
+    ready: str, terminating: bool, container: dict[str, Any], asked: bool
+) -> None:
+    found = pod("mo-tp-cn-0", ready, terminating=terminating, ip="10.0.0.20")
+    found["status"]["containerStatuses"] = [{"name": "main", "state": container}]
+    expected = {"mo-tp-cn-0": ("10.0.0.20", names.PORT_SQL)} if asked else {}
+    assert running_sql_addresses([found]) == expected
+    assert running_sql_addresses([pod("mo-tp-cn-0", ready, ip="10.0.0.20")]) == {}

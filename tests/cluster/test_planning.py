@@ -209,8 +209,12 @@ def test_teardown_by_playbook():
     components = [
         step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
     ]
-    assert components == ["CNSet", "ProxySet", "WebUI", "DNSet", "LogSet"]
-    for step in steps[:-1]:
+    assert components == ["CNSet", "ProxySet", "WebUI", "DNSet", "LogSet", "LogSet"]
+    volumes = steps[-2]["prune"]
+    assert [one["kind"] for one in volumes["kinds"]] == ["PersistentVolumeClaim"]
+    # Claims have the labels that their StatefulSet selects by, and none of the cluster.
+    assert "matrixorigin.io/cluster" not in volumes["labels"]
+    for step in steps[:-2]:
         assert step["prune"]["labels"]["matrixorigin.io/cluster"] == "mo"
         assert step["propagation"] == "Foreground"
     assert [one["metadata"]["name"] for one in steps[-1]["objects"]] == [
@@ -260,7 +264,7 @@ def test_a_playbook_takes_proxies_away_first_when_compute_nodes_have_drained():
     components = [
         step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
     ]
-    assert components == ["ProxySet", "CNSet", "WebUI", "DNSet", "LogSet"]
+    assert components == ["ProxySet", "CNSet", "WebUI", "DNSet", "LogSet", "LogSet"]
     assert [step["patience"] for step in steps] == [0, 375, 0, 0, 0, 0]
 
 

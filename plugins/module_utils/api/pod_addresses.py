@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import names
-from .pods import is_ready
+from .pods import is_ready, is_running
 
 Pod = Mapping[str, Any]
 
@@ -18,6 +18,15 @@ def sql_addresses(pods: Iterable[Pod]) -> dict[str, tuple[str, int]]:
         pod["metadata"]["name"]: (pod["status"]["podIP"], names.PORT_SQL)
         for pod in pods
         if is_ready(pod) and pod["status"].get("podIP")
+    }
+
+
+def running_sql_addresses(pods: Iterable[Pod]) -> dict[str, tuple[str, int]]:
+    """Return where the process of each Pod that runs answers SQL, if it does, by the Pod's name."""
+    return {
+        pod["metadata"]["name"]: (pod["status"]["podIP"], names.PORT_SQL)
+        for pod in pods
+        if is_running(pod) and pod["status"].get("podIP")
     }
 
 

@@ -100,6 +100,11 @@ def has_started(pod: Pod) -> bool:
     )
 
 
+def is_running(pod: Pod) -> bool:
+    """Return whether the main container of a Pod runs, whatever its probes say."""
+    return "running" in (_main_container(pod).get("state") or {})
+
+
 def _main_container(pod: Pod) -> Mapping[str, Any]:
     for container in (pod.get("status") or {}).get("containerStatuses") or []:
         if container.get("name") == names.CONTAINER_MAIN:

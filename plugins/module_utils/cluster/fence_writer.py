@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from ..api import names
-from ..api.pod_addresses import sql_addresses
+from ..api.pod_addresses import running_sql_addresses
 from ..api.types import Resource
 from ..clients.kubernetes.applying import Writer
 from ..clients.sql import Entrance, LoginRefused, Rows, SqlError, Statement, converse
@@ -51,9 +51,10 @@ def select_pods(
 def end_sessions(writer: Writer, resource: Resource, seconds: float) -> tuple[int, str]:
     """End all sessions on the compute nodes of a cluster, those of its CNPools included.
 
+    One that is not ready may have some all the same: its process is asked as long as it runs.
+
     Returns:
-        How many were ended, and what could not be done; a compute node that is not ready has none
-        that could use the database.
+        How many were ended, and what could not be done.
 
     Raises:
         KubeError: the Pods cannot be read.
@@ -63,7 +64,7 @@ def end_sessions(writer: Writer, resource: Resource, seconds: float) -> tuple[in
     labels = {names.LABEL_CLUSTER: metadata["name"], names.LABEL_COMPONENT: names.CN_SET}
     reference = {"api_version": "v1", "kind": "Pod", "labels": labels}
     pods = fetch(writer.session, "pods", {**reference, "namespace": metadata["namespace"]})
-    addresses = sql_addresses(pods)
+    addresses = running_sql_addresses(pods)
     if not addresses:
         return 0, ""
     login = root_login(writer, resource)
