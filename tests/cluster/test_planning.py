@@ -265,7 +265,7 @@ def test_a_playbook_takes_proxies_away_first_when_compute_nodes_have_drained():
         step["prune"]["labels"]["matrixorigin.io/component"] for step in steps if step["prune"]
     ]
     assert components == ["ProxySet", "CNSet", "WebUI", "DNSet", "LogSet", "LogSet"]
-    assert [step["patience"] for step in steps] == [0, 375, 0, 0, 0, 0]
+    assert [step["patience"] for step in steps] == [0, 375, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
