@@ -9,6 +9,10 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.
     decided_earlier,
     marks,
 )
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.logservice.left_stores import (
+    LeftStore,
+    annotation,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,17 +137,18 @@ def test_a_new_log_set_records_and_renders_what_its_volumes_hold():
     assert gossip["data"]["incarnations"] == "2 1\n"
 
 
-def test_claims_are_marked_once_and_those_of_replaced_stores_are_not():
+def test_claims_are_marked_once_and_those_of_stores_that_are_replaced_or_left_are_not():
     repair = {"pod": "mo-log-1", "ordinal": 1, "incarnation": 1, "began": 0.0, "claims": {}}
     live = resource("LogSet")
     live["metadata"]["annotations"] = {
         BOOTSTRAP: json.dumps(THREE),
         INCARNATIONS: json.dumps({"1": 1}),
         REPAIR: json.dumps({**repair, "claims": {"mo-data-mo-log-1": "c-1"}}),
+        **annotation([LeftStore("mo-log-3", {"mo-data-mo-log-3": "c-3"})]),
     }
     decided = {"bootstrap": THREE, "incarnations": {"1": 1}}
 
-    made = marks(live, [claim(0), claim(1), claim(2)], decided)
+    made = marks(live, [claim(number) for number in range(4)], decided)
 
     assert [one["metadata"]["name"] for one in made] == ["mo-data-mo-log-0", "mo-data-mo-log-2"]
     marked = [claim(n, annotations=made[0]["metadata"]["annotations"]) for n in (0, 2)]

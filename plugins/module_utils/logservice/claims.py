@@ -17,6 +17,7 @@ from typing import Any
 from ..api import names
 from ..api.seen import as_seen
 from ..api.types import BootstrapMember, LogSetObserved, Manifest, Resource
+from .left_stores import left_stores
 from .pods import recorded
 
 Claim = Mapping[str, Any]
@@ -65,10 +66,12 @@ def marks(resource: Resource, claims: Iterable[Claim], decided: LogSetObserved) 
         resource: the LogSet as it is in the cluster, with what is recorded on it.
         claims: the live claims with its labels.
         decided: members and incarnations as they were when the claims were seen. The claim of a
-            store that is being replaced still belongs to the one before.
+            store that is being replaced still belongs to the one before, and that of one that left
+            may be gone by now.
     """
     repair = recorded(resource)
     old = set(repair.claims.values()) if repair else set()
+    old.update(*(store.claims.values() for store in left_stores(resource)))
     text = {
         names.ANNOTATION_BOOTSTRAP: _text(decided.get("bootstrap") or []),
         names.ANNOTATION_INCARNATIONS: _text(decided.get("incarnations") or {}),
