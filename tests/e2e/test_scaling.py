@@ -234,7 +234,7 @@ def test_what_is_done_to_a_log_service_by_hand_takes_no_row_along(
     assert before.acknowledged <= before.stored()
     with Traffic(cluster, f"after-{words[0]}-{words[1]}") as after:
         time.sleep(5)
-    after.require_nothing_lost(longest=60, errors=None)
+    after.require_nothing_lost(longest=60, errors=None, at_least=20)
 
 
 def claim_uids(cluster: Cluster) -> dict[str, str]:

@@ -334,8 +334,9 @@ class LogServiceReconciler:
         """Return this very object as it is now; None if it is gone or going."""
         name, uid = found["metadata"]["name"], found["metadata"].get("uid")
         latest = self._kubernetes.latest(found["apiVersion"], found["kind"], name)
-        is_same = latest is not None and latest["metadata"].get("uid") == uid
-        return latest if is_same and not latest["metadata"].get("deletionTimestamp") else None
+        if latest is None or latest["metadata"].get("uid") != uid:
+            return None
+        return None if latest["metadata"].get("deletionTimestamp") else latest
 
     def _pod(self, name: str) -> Json | None:
         found = (pod for pod in self._input.pods if pod["metadata"]["name"] == name)
