@@ -330,7 +330,7 @@ BUGS = [
     Bug(whoever_wrote_since_then_has_written, "runner/CNSet/writes:*", "taken for the run's own"),
     Bug(whatever_conflicts_is_there, "lossy/BackupJob/create:21", "Backup//.* is missing"),
     Bug(deleted_jobs_are_forgotten, "together/BackupJob/later:create:2", "Backup.* is missing"),
-    Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:4", "created too many"),
+    Bug(who_was_frozen_lets_stores_leave, "together/LogSet/operator:in:5", "created too many"),
     Bug(who_was_frozen_records_what_it_read, "together/LogSet/operator:in:2", "incarnations"),
     Bug(who_was_frozen_takes_a_path_back, "together/LogSet/operator:create:46", "created too many"),
     Bug(whatever_fails_refutes, "stores/Backup/read-back:*", "a backup is refuted"),
