@@ -260,6 +260,16 @@ def test_retention(pvc: str | None, s3: str | None, has_s3: bool, claims: str) -
     assert policy == {"whenDeleted": "Retain", "whenScaled": "Retain"}
 
 
+@pytest.mark.parametrize("field", ["pvcRetentionPolicy", "sharedStorage.s3.s3RetentionPolicy"])
+def test_a_policy_that_cannot_be_read_is_refused_before_anything_exists(field: str) -> None:
+    s3 = {"s3": {**r.S3, "s3RetentionPolicy": "Deltee"}}
+    of_volumes = field == "pvcRetentionPolicy"
+    spec = {"pvcRetentionPolicy": "Deltee"} if of_volumes else {"sharedStorage": {**NO_S3, **s3}}
+    with pytest.raises(errors.InvalidSpec) as caught:
+        r.render(r.logset(**spec))
+    assert str(caught.value).startswith(f"spec.{field}: ")
+
+
 def external(**table: Any) -> r.Json:
     return {"externalLogSet": {"haKeeperEndpoint": EXTERNAL, **table}}
 

@@ -243,7 +243,9 @@ def _shared_claim(context: SetContext, shared: SharedStorage) -> list[Manifest]:
     """Return the claim for storage on a file system.
 
     No owner takes it along: where the policy says so, it is deleted by name when the LogSet ends.
+    A policy that cannot be read is refused here, and not found out then.
     """
+    storage.pvc_policy(context.spec)
     if shared.claim is None:
         return []
     keep = {names.ANNOTATION_KEEP: "true"}
