@@ -14,10 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from ..api.fields import Fields
 from ..api.types import Resource
-from ..workload import storage
-from .pods import claims_of
+from .pods import claims_of, claims_stay
 from .view import ordinal_of_pod
 
 ANNOTATION_LEFT: Final = "logset.matrixorigin.io/left-stores"
@@ -158,8 +156,3 @@ def claims_after_play(
     name, claims = workload["metadata"]["name"], list(claims)
     left = (f"{name}-{ordinal}" for ordinal in range(desired, present))
     return [claim for pod in left for claim in claims_of(pod, workload, claims)]
-
-
-def claims_stay(resource: Resource) -> bool:
-    """Return whether a store that leaves a set keeps its claims."""
-    return storage.pvc_policy(Fields("spec", resource.get("spec") or {})) == "Retain"

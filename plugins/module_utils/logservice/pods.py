@@ -171,6 +171,11 @@ def keeps_volumes(resource: Resource) -> bool:
     return spec.text("failedPodStrategy") == "Orphan" or storage.pvc_policy(spec) == "Retain"
 
 
+def claims_stay(resource: Resource) -> bool:
+    """Return whether a store that leaves a set keeps its claims."""
+    return storage.pvc_policy(Fields("spec", resource.get("spec") or {})) == "Retain"
+
+
 def incarnation_annotation(numbers: Mapping[str, int]) -> dict[str, str | None]:
     """Return the annotation that records incarnations."""
     text = json.dumps(dict(sorted(numbers.items())), separators=(",", ":"))

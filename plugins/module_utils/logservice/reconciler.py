@@ -290,7 +290,7 @@ class LogServiceReconciler:
             message = f"{result.verdict.pod} is being replaced"
             result.scale = ScaleIn(pass_input.present, None, message)
         leaves = result.scale.leaves
-        if leaves is None or left_stores.claims_stay(pass_input.resource):
+        if leaves is None or log_pods.claims_stay(pass_input.resource):
             return
         self._record_left(f"{pass_input.workload['metadata']['name']}-{leaves}")
         # The pass that has recorded it may not have come to the workload, and the store is there.
@@ -303,9 +303,7 @@ class LogServiceReconciler:
     def _record_left(self, pod: str) -> None:
         """Record whose claims go, before the StatefulSet is told to give up the Pod."""
         claims = self._kubernetes.claims()
-        self._remember_left(
-            left_stores.with_store(self._left, pod, self._input.workload, claims),
-        )
+        self._remember_left(left_stores.with_store(self._left, pod, self._input.workload, claims))
 
     def _delete_claims_of_left(self) -> None:
         """Delete the claims of stores that left; what says so is read anew from the API server."""
