@@ -13,7 +13,7 @@ from ..module_utils.clients.kubernetes.editing import FIELD_MANAGER
 from ..module_utils.clients.kubernetes.errors import KubeError
 from ..module_utils.clients.kubernetes.kinds import describe
 from ..module_utils.clients.kubernetes.outcomes import Outcome, identity
-from ..module_utils.clients.kubernetes.releasing import release
+from ..module_utils.clients.kubernetes.releasing import free, release
 from ..module_utils.clients.kubernetes.selecting import prune, shortened, wait_until_gone
 from ..module_utils.clients.kubernetes.session import Session
 from ..module_utils.passes.selections import SELECTION, selections
@@ -33,6 +33,7 @@ class ActionModule(KubeAction):
     SPEC: ClassVar[dict[str, Any]] = {
         "patches": {"type": "list", "elements": "dict", "default": []},
         "release": {"type": "dict", "options": SELECTION},
+        "free": {"type": "dict", "options": SELECTION},
         "objects": {"type": "list", "elements": "dict", "default": []},
         "selected": {"type": "dict", "options": SELECTION},
         "propagation": {
@@ -64,6 +65,7 @@ class ActionModule(KubeAction):
         try:
             patched = changes.add(_patched(writer, arguments))
             changes.add(release(writer, selections(arguments["release"])))
+            changes.add(free(writer, selections(arguments["free"])))
             deleted = changes.add(_deleted(writer, arguments, _as_patched(candidates, patched)))
         except KubeError as error:
             return changes.failed(error)

@@ -76,6 +76,10 @@ options:
         description: Whether objects that have an owner are left out.
         type: bool
         default: false
+  free:
+    description: Objects that lose their owner references, and are left alone otherwise.
+    type: dict
+    suboptions: *selection
   objects:
     description: Objects to delete, by their identity, in reverse order.
     type: list

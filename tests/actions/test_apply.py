@@ -305,6 +305,33 @@ def test_prune_removes_what_is_not_wanted(play, fake_namespace, live):
         assert live("configmap", name) is not None
 
 
+def test_nothing_is_given_to_an_owner_that_is_being_deleted(play, fake_namespace, live):
+    """What lost its owner when that was deleted without its dependents would go with it, after all."""
+    finalizers = ["example.com/holds"]
+    going = config(fake_namespace, "going")
+    going["metadata"]["finalizers"] = finalizers
+    play(apply(going, config(fake_namespace, "left")))
+    owner = live("configmap", "going")
+
+    play(remove(config(fake_namespace, "going"), wait=False))
+    refused, created, released = play(
+        apply(config(fake_namespace, "left"), owner=owner),
+        apply(config(fake_namespace, "made"), owner=owner),
+        apply({**going, "metadata": {**going["metadata"], "finalizers": []}}),
+    )
+
+    assert refused["failed"]
+    assert refused["msg"] == (
+        f"apply ConfigMap {fake_namespace}/left: it has no owner, and "
+        f"ConfigMap {fake_namespace}/going is being deleted"
+    )
+    assert "ownerReferences" not in live("configmap", "left")["metadata"]
+    assert not created.get("failed")
+    assert not released.get("failed")
+    (again,) = play(apply(config(fake_namespace, "left"), owner=owner))
+    assert again["failed"], "one that is gone owns nothing either"
+
+
 def test_prune_by_owner(play, fake_namespace, live):
     """With an owner's uid, only what that owner owns is removed, whatever its labels."""
     play(apply(config(fake_namespace, name="owner")))

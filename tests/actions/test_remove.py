@@ -40,6 +40,20 @@ def test_claims_are_released_before_what_owns_them_goes(play, fake_namespace, li
     assert live("statefulset", "store") is None
 
 
+def test_what_loses_its_owner_is_left_alone(play, fake_namespace, live):
+    play(apply(config(fake_namespace, "owner"), config(fake_namespace, "stays")))
+    owner = live("configmap", "owner")
+    play(apply(config(fake_namespace, "owned"), owner=owner))
+    kinds = [{"api_version": "v1", "kind": "ConfigMap"}]
+    free = {"kinds": kinds, "namespace": fake_namespace, "owner_uid": owner["metadata"]["uid"]}
+
+    dry, freed, again = play(remove(free=free, check=True), remove(free=free), remove(free=free))
+
+    assert dry["changes"] == freed["changes"] == [f"ConfigMap {fake_namespace}/owned changed"]
+    assert not again["changed"]
+    assert "ownerReferences" not in live("configmap", "owned")["metadata"]
+
+
 def test_wait_for_deletion_has_an_end(play, fake_namespace, live):
     """What holds a finalizer is named when the time is over; it can be a warning instead."""
     held = config(fake_namespace, name="held")

@@ -110,6 +110,22 @@ def test_teardown_of_a_resource_is_in_stages():
     assert all(step["gone"] == step["prune"] for step in steps)
 
 
+def test_a_cluster_that_is_deleted_alone_frees_what_it_owns():
+    """Also what the garbage collector, which does so too, has missed."""
+    deleted = cluster()
+    deleted["metadata"]["finalizers"] = ["orphan"]
+
+    (step,) = removal_of(deleted)
+
+    assert (step["objects"], step["prune"], step["gone"]) == ([], None, None)
+    kinds = ["RestoreJob", "CNSet", "ProxySet", "WebUI", "DNSet", "LogSet"]
+    assert (kinds_of(step["free"]), step["free"]["owner_uid"]) == (kinds, "u-1")
+    owners = {
+        one["metadata"]["name"]: one["metadata"]["ownerReferences"] for one in step["patches"]
+    }
+    assert owners == {"mo-credential": [], "mo-credential-accepted": []}
+
+
 DRAINS = {"name": "tp", "replicas": 1, "terminationPolicy": "Drain"}
 
 

@@ -3,6 +3,7 @@
 
 import json
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -47,6 +48,15 @@ class Operated:
             yield
         finally:
             self.operator = self.start()
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Have the operator see all that happens during the block at once, after it."""
+        self.operator.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.operator.process.send_signal(signal.SIGCONT)
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +189,28 @@ def test_what_a_resource_depends_on_may_be_gone_first(space: Namespace, operated
     space.kubectl("delete", "mo", "bare", "--timeout=90s")
     left = space.names(f"{CHILDREN},pods,statefulset,deployment,service,pvc,secret")
     assert not [name for name in left if "/alone" in name or "/bare" in name]
+
+
+def test_what_a_pass_took_back_outlives_a_deletion_without_dependents(
+    space: Namespace, operated: Operated
+) -> None:
+    """A pass that was under way names the cluster in its log service again, after Kubernetes."""
+    make(space, "took-back")
+    pods = {name for name in space.names("pods") if "took-back" in name}
+    owners = space.get("logset", "took-back")["metadata"]["ownerReferences"]
+    with operated.frozen():
+        space.kubectl("delete", "mo", "took-back", "--cascade=orphan", "--wait=false")
+        ours = ["matrixorigin.io/matrixonecluster"]
+        eventually(
+            lambda: space.get("mo", "took-back")["metadata"]["finalizers"] == ours, seconds=90.0
+        )
+        patch = json.dumps({"metadata": {"ownerReferences": owners}})
+        space.kubectl("patch", "logset", "took-back", "--type=merge", "-p", patch)
+
+    eventually(lambda: not space.get("mo", "took-back"))
+    assert not space.get("logset", "took-back")["metadata"].get("ownerReferences")
+    assert {name for name in space.names("pods") if "took-back" in name} == pods
+    space.kubectl("delete", CHILDREN, "took-back", "took-back-tp", "--ignore-not-found")
 
 
 def test_nodes_that_drain_before_they_go_are_waited_for(space: Namespace, operated: Operated):

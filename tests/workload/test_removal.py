@@ -147,6 +147,25 @@ def test_only_what_a_set_owns_is_deleted(resource):
     assert chosen(step["prune"], *objects) == ["mine"]
 
 
+@pytest.mark.parametrize("resource", SETS, ids=lambda one: one["kind"])
+def test_a_set_that_is_deleted_alone_frees_what_it_owns(resource):
+    """Its claims have no owner among the sets."""
+    deleted = in_cluster(resource)
+    deleted["metadata"]["finalizers"] = ["orphan"]
+    objects = [
+        found("mine", "Service", "u-1"),
+        found("workload", "StatefulSet", "u-1"),
+        found("anothers", "Service", "u-2"),
+        found("copied", "Service"),
+    ]
+
+    (step,) = removal_of(deleted)
+
+    assert (step["objects"], step["prune"], step["gone"]) == ([], None, None)
+    has_stores = {"api_version": "apps/v1", "kind": "StatefulSet"} in step["free"]["kinds"]
+    assert chosen(step["free"], *objects) == ["workload", "mine"][not has_stores :]
+
+
 @pytest.mark.parametrize("resource", [*SETS, r.cluster(), r.early()], ids=lambda one: one["kind"])
 def test_a_playbook_deletes_nothing_that_somebody_owns(resource):
     """What a playbook has created has no owner."""

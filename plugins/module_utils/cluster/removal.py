@@ -65,7 +65,7 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
     one that was brought up by a playbook has no such children and deletes their objects.
     """
     if leaves_orphans(resource):
-        return []
+        return _orphaning(resource)
     patience = _longest_drain(resource)
     if not resource["metadata"].get("uid"):
         return _removal_of_objects(resource, patience)
@@ -77,6 +77,23 @@ def removal_of_cluster(resource: Resource) -> list[Removal]:
         steps.insert(0, _draining_step(resource, patience))
     patches = [*_retention_of_parts(resource), *steps[0].patches]
     return [replace(steps[0], patches=patches), *steps[1:]]
+
+
+def _orphaning(resource: Resource) -> list[Removal]:
+    """Return the step that frees what a cluster owns, for whoever deletes the cluster alone.
+
+    The garbage collector does so, too, but not with what a pass that was under way has taken as the
+    cluster's own again since then.
+    """
+    if not resource["metadata"].get("uid"):
+        return []
+    kinds = [names.RESTORE_JOB, *(kind for _title, listed in _STAGES for kind in listed)]
+    secrets = [
+        {**one, "metadata": {**one["metadata"], "ownerReferences": []}}
+        for one in _secrets(resource)
+    ]
+    parts = _children(resource, kinds)
+    return [Removal(title="the owner of the components", patches=secrets, free=parts)]
 
 
 def _restore_steps(resource: Resource) -> list[Removal]:

@@ -52,6 +52,7 @@ class Removal:
         title: what is deleted, for people.
         patches: what to change before, of objects that may be gone already.
         release: objects that outlive this step and whoever owns them, if any.
+        free: objects that lose their owner and go on as they are, if any.
         objects: identities of objects to delete.
         prune: objects to delete by label and owner, if any.
         propagation: how what depends on them is deleted.
@@ -63,6 +64,7 @@ class Removal:
     title: str
     patches: Sequence[Manifest] = ()
     release: Chosen | None = None
+    free: Chosen | None = None
     objects: Sequence[Mapping[str, Any]] = ()
     prune: Chosen | None = None
     propagation: str = "Background"
@@ -111,9 +113,8 @@ def removal_of_sets(
         excluding: label values that the objects must not have, by label.
     """
     volumes = [claim_kind(claims)] if claims else []
-    checks = [_STORAGE_CHECK] if kind == names.LOG_SET else []
     parts = Chosen(
-        kinds=[workload_of(kind), *checks, *_PARTS, *volumes],
+        kinds=[*_parts_of(kind), *volumes],
         namespace=namespace,
         labels=labels,
         excluding=excluding or {},
@@ -126,6 +127,30 @@ def removal_of_sets(
         propagation="Foreground",
         gone=replace(parts, kinds=[_POD, *volumes], owner_uid="", unowned=False),
     )
+
+
+def orphaning_of_set(resource: Resource) -> list[Removal]:
+    """Return the step that frees what a set owns, for whoever deletes the set alone.
+
+    The garbage collector does so, too, but not with what a pass that was under way has taken as the
+    set's own again since then.
+    """
+    kind, metadata = resource["kind"], resource["metadata"]
+    if not metadata.get("uid"):
+        return []
+    name, namespace = metadata["name"], metadata["namespace"]
+    parts = Chosen(
+        kinds=_parts_of(kind),
+        namespace=namespace,
+        labels=names.selector_labels(kind, name, namespace),
+        owner_uid=metadata["uid"],
+    )
+    return [Removal(title=f"the owner of what {kind} {name} consists of", free=parts)]
+
+
+def _parts_of(kind: str) -> list[Kind]:
+    checks = [_STORAGE_CHECK] if kind == names.LOG_SET else []
+    return [workload_of(kind), *checks, *_PARTS]
 
 
 def claim_kind(named: str) -> Kind:

@@ -23,7 +23,7 @@ from .plans import Observed, Plan, named
 from .policies import with_operator
 from .reading import read_observed
 from .references import find_references, set_references
-from .removal import Removal, claims_named, leaves_orphans, removal_of_set
+from .removal import Removal, claims_named, leaves_orphans, orphaning_of_set, removal_of_set
 from .reports import report_on_set
 from .volumes import Growth, growth
 
@@ -76,7 +76,7 @@ def _report(component: Component, end: PassEnd[Plan]) -> Report:
 def _removal(component: Component, start: PassStart) -> list[Removal]:
     resource = start.resource
     if leaves_orphans(resource):
-        return []
+        return orphaning_of_set(resource)
     observed = read_observed(start.observed)
     if component.renderer.removal:
         return component.renderer.removal(resource, observed)

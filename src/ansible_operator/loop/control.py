@@ -27,6 +27,7 @@ from ansible_operator.loop.reconciling.conditions import Transitions
 from ansible_operator.loop.reconciling.controller import Controller
 from ansible_operator.loop.reconciling.leftovers import remove_leftovers
 from ansible_operator.loop.reconciling.objects import ObjectStore
+from ansible_operator.loop.reconciling.orphaning import OrphaningDeletions
 from ansible_operator.loop.reconciling.runs import Runs
 from ansible_operator.loop.settings import Controlled, KubeconfigFor, RunSettings, gvk_of
 from ansible_operator.loop.triggers.dependents import DependentWatches
@@ -254,7 +255,9 @@ class ControlLoop:
         informer.when_redefined(controlled.redefine)
         release = informer.subscribe(_ignore)  # it must not stop while it has no other subscriber
         await informer.synced.wait()
-        self._reconciles[name] = self._controller(controlled).reconcile
+        orphaning = OrphaningDeletions()
+        informer.subscribe(orphaning)  # before the handler that leads to runs
+        self._reconciles[name] = self._controller(controlled, orphaning).reconcile
         trigger = PrimaryTrigger(controlled, self._queue, self._foreign, self._on_deleted)
         informer.subscribe(trigger)
         release()
@@ -288,7 +291,7 @@ class ControlLoop:
         }
         return [str(kind) for kind in missing if gvk_of(kind) not in synced]
 
-    def _controller(self, controlled: Controlled) -> Controller:
+    def _controller(self, controlled: Controlled, orphaning: OrphaningDeletions) -> Controller:
         deps = self._deps
         return Controller(
             controlled=controlled,
@@ -297,6 +300,7 @@ class ControlLoop:
             recorder=deps.recorder,
             transitions=Transitions(),
             release_slot=self._queue.release_slot,
+            orphaning=orphaning,
         )
 
     def _runs(self, controlled: Controlled) -> Runs:

@@ -14,7 +14,7 @@ from typing import Any
 
 from .adopting import taken_over
 from .editing import Editor, outdated_where_seen
-from .errors import Conflict, NotFound, Refused, WaitExpired
+from .errors import Conflict, NotFound, OwnerDeleted, Refused, WaitExpired
 from .kinds import collection_path, describe, object_path
 from .managed import is_applied
 from .outcomes import Change, Identity, Outcome, identity, keeps, outcome_of
@@ -50,12 +50,15 @@ class Writer(Editor):
             ApiError: the server refuses; the message names the fields.
             BadManifest: the manifest has no identity.
             Foreign: the object exists and is somebody else's.
+            OwnerDeleted: the object exists without an owner, and the owner is being deleted.
         """
         title = describe(manifest)
         wanted = self._owned(manifest)
         before = self._own(manifest, self._before(wanted))
         if before is not None and self.is_in_place(manifest, before):
             return Outcome(title, Change.UNCHANGED, before, before)
+        if before is not None and "ownerReferences" in wanted["metadata"]:
+            self._refuse_deleted_owner(title, before)
         query = {"fieldManager": self.field_manager, "fieldValidation": "Strict"}
         if self.force:
             query["force"] = "true"
@@ -177,6 +180,25 @@ class Writer(Editor):
         if live is not None and self.identified_by:
             refuse_foreign(manifest, live, self.owner, self.identified_by)
         return live
+
+    def _refuse_deleted_owner(self, title: str, live: Mapping[str, Any]) -> None:
+        """Refuse to make an object, which has no owner, go with one that is being deleted.
+
+        It lost its owner when that was deleted without its dependents. Kubernetes' own controllers
+        ask the API server the same before they adopt (RecheckDeletionTimestamp in
+        pkg/controller/controller_ref_manager.go).
+
+        Raises:
+            OwnerDeleted: the owner is being deleted, is gone, or was replaced.
+        """
+        if self.owner is None or self.dry_run or live["metadata"].get("ownerReferences"):
+            return
+        now = self.latest(self.owner)
+        is_same = now is not None and now["metadata"].get("uid") == self.owner["metadata"]["uid"]
+        if now is None or not is_same or now["metadata"].get("deletionTimestamp"):
+            raise OwnerDeleted(
+                f"apply {title}: it has no owner, and {describe(self.owner)} is being deleted"
+            )
 
     def _before(self, manifest: Mapping[str, Any]) -> Mapping[str, Any] | None:
         return self.listed.get(identity(manifest)) or self.get(manifest)

@@ -31,6 +31,10 @@ class Foreign(KubeError):
     """An object of that name exists and belongs to somebody else."""
 
 
+class OwnerDeleted(KubeError):
+    """An object without an owner was going to get one that is being deleted."""
+
+
 class WaitExpired(KubeError):
     """A wait reached its deadline."""
 

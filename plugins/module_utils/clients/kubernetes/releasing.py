@@ -41,6 +41,17 @@ def release(writer: Writer, selections: Iterable[Selection]) -> Iterator[Outcome
             _await_heard(writer, outcome)
 
 
+def free(writer: Writer, selections: Iterable[Selection]) -> Iterator[Outcome]:
+    """Free objects of their owners, which are about to be deleted without them.
+
+    Raises:
+        ApiError: the server refuses.
+    """
+    for selection in selections:
+        for found in selection.list(writer.session):
+            yield writer.free(found)
+
+
 def _keeping_claims(workload: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {key: workload["metadata"][key] for key in ("name", "namespace")}
     policy = {"whenDeleted": "Retain", "whenScaled": "Retain"}

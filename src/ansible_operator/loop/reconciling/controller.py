@@ -4,7 +4,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ansible_operator import metrics
 from ansible_operator.errors import EngineError, OperatorError
@@ -16,6 +16,7 @@ from ansible_operator.loop.queueing.queue import Key, Trigger
 from ansible_operator.loop.queueing.workers import ReconcileResult
 from ansible_operator.loop.reconciling.conditions import FAILURE, Transitions, current
 from ansible_operator.loop.reconciling.objects import ObjectStore
+from ansible_operator.loop.reconciling.orphaning import OrphaningDeletions
 from ansible_operator.loop.reconciling.play_result import PlayResult
 from ansible_operator.loop.reconciling.reporting import StatusReport, has_succeeded
 from ansible_operator.loop.reconciling.runs import Runs
@@ -42,6 +43,7 @@ class Controller:
 
     Attributes:
         release_slot: called when the play of an object has ended and its result is to be written.
+        orphaning: knows which objects are deleted without their dependents.
     """
 
     controlled: Controlled
@@ -50,6 +52,7 @@ class Controller:
     recorder: EventRecorder
     transitions: Transitions
     release_slot: Callable[[Key], None]
+    orphaning: OrphaningDeletions = field(default_factory=OrphaningDeletions)
 
     async def reconcile(self, key: Key, trigger: Trigger) -> ReconcileResult:
         """Bring one object up to date.
@@ -203,8 +206,9 @@ class Controller:
     ) -> PlayResult:
         gvk = str(self.controlled.gvk)
         started = time.monotonic()
+        given = self.orphaning.as_requested(obj) if finalizing else obj
         try:
-            return await self.runs.play(obj, trigger, report.look, finalizing=finalizing)
+            return await self.runs.play(given, trigger, report.look, finalizing=finalizing)
         except (EngineError, OSError) as error:
             await self._mark_error(obj, "Unable to run reconciliation", report)
             raise ReconcileError(f"Unable to run reconciliation: {error}") from error

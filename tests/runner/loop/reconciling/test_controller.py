@@ -12,7 +12,7 @@ import pytest
 
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.documents import IncompleteObject
-from ansible_operator.kube.interface import GroupVersionKind, Object, ResourceType
+from ansible_operator.kube.interface import EventType, GroupVersionKind, Object, ResourceType
 from ansible_operator.loop.queueing.queue import Key, Trigger
 from ansible_operator.loop.queueing.workers import ReconcileResult
 from ansible_operator.loop.reconciling import reporting
@@ -201,6 +201,20 @@ async def test_deleted_during_a_run_the_finalizer_stays_until_the_next_one() -> 
     world.during = lambda: None
     result = await world.controller(OURS).reconcile(KEY, CHANGED)
     assert (world.played, world.obj, result.deleted) == ([False, True], None, True)
+
+
+async def test_the_play_is_told_of_a_deletion_without_dependents_and_kubernetes_is_not() -> None:
+    """The garbage collector has removed its finalizer since; it must not come back with ours."""
+    world = World(finalizers=[FINALIZER, FOREIGN])
+    world.delete()
+    controller = world.controller(OURS)
+    seen: Object = copy.deepcopy(world.obj)  # type: ignore[assignment]
+    seen["metadata"]["finalizers"].append("orphan")
+    controller.orphaning(EventType.MODIFIED, None, seen)
+    await controller.reconcile(KEY, CHANGED)
+    assert world.given[0]["metadata"]["finalizers"] == [FINALIZER, FOREIGN, "orphan"]
+    assert world.obj is not None
+    assert world.obj["metadata"]["finalizers"] == [FOREIGN]
 
 
 async def test_deleted_before_our_finalizer_was_added_nothing_is_played() -> None:
