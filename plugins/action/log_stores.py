@@ -30,6 +30,7 @@ class ActionModule(KubeAction):
         "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
         "workload": {"type": "dict"},
         "pods": {"type": "list", "elements": "dict", "default": []},
+        "claims": {"type": "list", "elements": "dict", "default": []},
         "cluster": {"type": "dict"},
         "timeout": {"type": "float", "default": 8.0},
     }
@@ -42,7 +43,9 @@ class ActionModule(KubeAction):
             return {"changed": False, "stores": {}}
         if arguments["state"] == "absent":
             return _release_volumes(session, as_part(resource, arguments["cluster"]))
-        pass_input = PassInput(resource, arguments["workload"], arguments["pods"], time.time())
+        pass_input = PassInput(
+            resource, arguments["workload"], arguments["pods"], time.time(), arguments["claims"]
+        )
         deadline = Deadline.after(arguments["timeout"])
         try:
             result = LogServiceReconciler(

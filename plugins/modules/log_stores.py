@@ -55,6 +55,12 @@ options:
     type: list
     elements: dict
     default: []
+  claims:
+    description:
+      - The live claims of the set. Volumes of those that somebody deletes are kept.
+    type: list
+    elements: dict
+    default: []
   cluster:
     description:
       - The MatrixOneCluster that a LogSet which is deleted is a part of, as it is in the cluster.
@@ -72,6 +78,7 @@ EXAMPLES = r"""
     resource: "{{ observed.objects.self }}"
     workload: "{{ observed.objects.workload }}"
     pods: "{{ observed.objects.pods }}"
+    claims: "{{ observed.objects.claims }}"
   register: log_stores
 """
 

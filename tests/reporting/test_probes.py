@@ -105,7 +105,8 @@ def test_a_question_reads_a_list_or_two_and_writes_nothing(kind: str, asked: lis
     assert is_as_reported(session, resource)  # type: ignore[arg-type]
 
     assert session.written == []
-    assert session.asked == ["/api/v1/namespaces/prod/pods"] * SETS[kind][2]
+    claims = ["/api/v1/namespaces/prod/persistentvolumeclaims"] if kind == names.LOG_SET else []
+    assert session.asked == claims + ["/api/v1/namespaces/prod/pods"] * SETS[kind][2]
     assert asked == (["proxies"] if kind == names.PROXY_SET else []) + ["HAKeeper"]
 
 
@@ -176,6 +177,28 @@ def test_an_object_store_asks_for_a_pass_when_it_answers_otherwise(
 
     assert is_as_reported(session, resource) is expected  # type: ignore[arg-type]
     assert asked == ["HAKeeper"]
+
+
+@pytest.mark.parametrize(
+    ("going", "reported", "expected"),
+    [(False, False, True), (True, False, False), (True, True, True), (False, True, False)],
+    ids=["none is deleted", "one is deleted", "told already", "it is gone by now"],
+)
+def test_a_claim_that_somebody_deletes_asks_for_a_pass(
+    going: bool, reported: bool, expected: bool, asked: list[str]
+) -> None:
+    """No event tells of claims, which belong to no set."""
+    resource = ready(names.LOG_SET)
+    if reported:
+        resource["status"]["conditions"] += conditions(("Degraded", "True", "VolumeDeleted"))
+    metadata: Json = {"name": "mo-data-mo-log-0", "namespace": "prod", "uid": "c-0"}
+    if going:
+        metadata["deletionTimestamp"] = "2026-01-02T03:04:00Z"
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+    session = Answers(a_pod(names.LOG_SET, resource), claim)
+
+    assert is_as_reported(session, resource) is expected  # type: ignore[arg-type]
+    assert asked == (["HAKeeper"] if expected else [])
 
 
 @pytest.mark.parametrize("ready", [None, True])

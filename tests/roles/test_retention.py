@@ -114,6 +114,42 @@ def served(space: Namespace, name: str, generation: int) -> bool:
     return is_later and ready == found["spec"]["replicas"] == 3
 
 
+def test_a_claim_that_somebody_deletes_is_told_and_its_volume_kept(space):
+    """Its Pods hold it; a stop would be the end of the database."""
+    make(space, "slip")
+    volume = space.get("pvc", "slip-shared")["spec"]["volumeName"]
+
+    space.kubectl("delete", "pvc", "slip-shared", "--wait=false")
+    space.kubectl("annotate", "logset", "slip", "example.com/look=now")  # or the next sign of life
+
+    told = f"slip-shared (PersistentVolume {volume})"
+    for kind in ("logset", "mo"):
+        found = eventually(lambda k=kind: degraded(space, k, "slip"), 60)
+        assert told in found["message"]
+    eventually(lambda: space.get("pv", volume)["spec"]["persistentVolumeReclaimPolicy"] == "Retain")
+    pods = {name for name in space.names("pods") if "slip-log" in name}
+    stop = json.dumps({"spec": {"logService": {"replicas": 0}}})
+    space.kubectl("patch", "mo", "slip", "--type=merge", "-p", stop)
+    refusal = eventually(
+        lambda: (
+            space.condition("logset", "slip", "Synced").get("reason") == "InvalidSpec"
+            and space.condition("logset", "slip", "Synced")["message"]
+        )
+    )
+    assert refusal.startswith("spec.replicas: cannot be 0: somebody has deleted")
+    assert {name for name in space.names("pods") if "slip-log" in name} == pods
+
+    space.kubectl("delete", "mo", "slip", "--timeout=120s")
+    eventually(lambda: claims(space, "slip") == set())
+    space.kubectl("delete", "pv", volume, "--wait=false")
+
+
+def degraded(space: Namespace, kind: str, name: str) -> dict[str, Any]:
+    """Return the condition Degraded that tells of a deleted claim; nothing until then."""
+    found = space.condition(kind, name, "Degraded")
+    return found if found.get("reason") == "VolumeDeleted" else {}
+
+
 def test_volumes_taken_back_go_with_their_cluster(space):
     [resource] = make(space, "back")
     retention(space, "mo", "back", "Retain")

@@ -30,6 +30,7 @@ from .admission import (
     size_warnings,
 )
 from .claims import marks
+from .deleted_claims import require_kept
 from .removal import as_part, owner_references, removal_of_log_set
 from .rendering import gossip_name, render_logset
 from .scaling import require_size
@@ -50,6 +51,7 @@ def _render_observed(start: SetStart) -> Plan:
         patches = marks(live, claims, decisions)
     known = {**resource, "status": (live or resource).get("status")}
     require_size(known, observed.workload, decisions, claims)
+    require_kept(live or resource, observed.workload, claims)
     latest = LogStoresResult.of(observed.stores).incarnations
     decisions["incarnations"] = latest or decisions["incarnations"]
     record = bootstrap.record(resource, live, decisions)

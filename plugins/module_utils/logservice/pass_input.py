@@ -19,12 +19,14 @@ class PassInput:
         workload: its StatefulSet.
         pods: its Pods.
         now: the current time, Unix time.
+        claims: those with its labels.
     """
 
     resource: Json
     workload: Json
     pods: Sequence[Json]
     now: float
+    claims: Sequence[Json] = ()
 
     @property
     def present(self) -> int:

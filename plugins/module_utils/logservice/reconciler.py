@@ -22,6 +22,7 @@ from ..workload.reports import expected_pods
 from . import failover as log_stores
 from . import health, left_stores
 from . import pods as log_pods
+from .deleted_claims import deleted_claims
 from .failover import Step, Verdict
 from .health import Question
 from .pass_input import PassInput
@@ -84,6 +85,8 @@ class LogServiceReconciler:
         )
         if question is not Question.NONE:
             self._ask(_SECONDS[question])
+        deleted = deleted_claims(pass_input.resource, pass_input.workload, pass_input.claims)
+        self._keeper.keep_deleted(deleted)
         claims: list[Json] = []
         if self._record is not None:
             claims = list(self._kubernetes.claims())

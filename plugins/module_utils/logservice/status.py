@@ -17,6 +17,7 @@ from ..reporting.rollout import Rollout
 from ..reporting.set_facts import Findings
 from ..workload.component import SetPass
 from ..workload.observed import SetObserved
+from .deleted_claims import deleted_claims, told
 from .failover import UNDER_WAY, Step, Verdict
 from .health import SETTLING_SECONDS, Pod, came_back_lately
 from .replaced_volumes import remembered, seconds_left
@@ -54,10 +55,17 @@ def findings(seen: SetPass) -> Findings:
         activity = Reason.SCALING, stores.scaling
     return Findings(
         activity=activity,
-        failure=_failure(stores, seen.rollout, replacing),
+        failure=_volume_deleted(seen) or _failure(stores, seen.rollout, replacing),
         lost=stores.lost,
         outlook=_message_of(stores.repair, Step.WAIT),
     )
+
+
+def _volume_deleted(seen: SetPass) -> tuple[Reason, str] | None:
+    observed = seen.observed
+    live = observed.live or seen.resource
+    found = told(deleted_claims(live, observed.workload, observed.claims))
+    return (Reason.VOLUME_DELETED, found) if found else None
 
 
 def _failure(

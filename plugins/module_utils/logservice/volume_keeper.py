@@ -75,6 +75,26 @@ class VolumeKeeper:
                 return problem
         return ""
 
+    def keep_deleted(self, claims: Sequence[Json]) -> None:
+        """Keep the volumes of claims that somebody deletes, for good: before their Pods end."""
+        for claim in claims:
+            name = claim["metadata"]["name"]
+            found = self._kubernetes.volumes(_bound([claim]))
+            policies = [one["spec"].get("persistentVolumeReclaimPolicy") for one in found]
+            if policies == ["Retain"]:
+                continue
+            problem = "it cannot be read"
+            for volume in found:
+                problem = self._kubernetes.keep(volume, name, {})
+            note = f"the volume of claim {name}, which somebody has deleted, "
+            if problem:
+                note += f"is deleted when no Pod mounts it any more, because {problem}"
+                told = occurrence("VolumeNotKept", note, action="Keep", warning=True)
+            else:
+                note += f"is kept (Retain): PersistentVolume {found[0]['metadata']['name']}"
+                told = occurrence("VolumeKept", note, action="Keep")
+            self.events.append(told)
+
     def finds_volumes(self, claims: Sequence[Json]) -> bool:
         """Tell whether the volumes of claims can be read, without which none can be kept."""
         return len(self._kubernetes.volumes(_bound(claims))) == len(_bound(claims))

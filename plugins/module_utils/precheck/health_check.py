@@ -13,13 +13,14 @@ from ..clients.kubernetes.session import Session
 from ..clients.matrixone import Deadline, MatrixOneError
 from ..compute.health_check import observe_compute_nodes
 from ..kinds import kind_of
+from ..logservice.deleted_claims import deleted_claims
 from ..logservice.health_check import observe_log_stores
 from ..passes.observing import fetch
 from ..pool.health_check import is_heard
 from ..proxy.health_check import observe_proxies
-from ..reporting.conditions import holds
+from ..reporting.conditions import find, holds
 from ..reporting.health import Health
-from ..reporting.reasons import ConditionType
+from ..reporting.reasons import ConditionType, Reason
 from ..reporting.storage import is_storage_as_reported
 from ..transaction.health_check import observe_transaction_nodes
 from ..workload.plans import is_paused
@@ -79,7 +80,17 @@ def is_as_reported(session: Session, resource: Json) -> bool:
         return True
     if not holds(resource, ConditionType.READY) or not (resource.get("spec") or {}).get("replicas"):
         return True
-    reference = kind_of(dict(resource)).references(dict(resource))["pods"]
-    pods = fetch(session, "pods", reference)
+    references = kind_of(dict(resource)).references(dict(resource))
+    if resource["kind"] == names.LOG_SET and not _are_claims_as_reported(
+        resource, fetch(session, "claims", references["claims"])
+    ):
+        return False
+    pods = fetch(session, "pods", references["pods"])
     found = observe_health(session, resource, pods, PROBE_SECONDS)
     return found.is_good and is_storage_as_reported(resource, found.storage, found.credential)
+
+
+def _are_claims_as_reported(resource: Json, claims: Sequence[Json]) -> bool:
+    """Tell whether no claim is being deleted, or that is reported; no event tells of it."""
+    is_reported = find(resource, ConditionType.DEGRADED).get("reason") == Reason.VOLUME_DELETED
+    return is_reported == bool(deleted_claims(dict(resource), None, claims))

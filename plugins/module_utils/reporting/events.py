@@ -58,6 +58,7 @@ _WARNINGS = frozenset(
         Reason.STORES_FAILED.value,
         Reason.HAKEEPER_UNREACHABLE.value,
         Reason.FAILOVER_BLOCKED.value,
+        Reason.VOLUME_DELETED.value,
         Reason.RESTORE_FAILED.value,
         Reason.STORAGE_CREDENTIAL_CHANGED.value,
         BackupReason.BACKUP_BROKEN.value,

@@ -31,6 +31,7 @@ _NEEDS_A_PERSON: Final = frozenset(
         Reason.VOLUME_REFUSED.value,
         Reason.ROLLOUT_STUCK.value,
         Reason.FAILOVER_BLOCKED.value,
+        Reason.VOLUME_DELETED.value,
         Reason.PODS_NOT_CREATED.value,
         Reason.RESTORE_FAILED.value,
         EarlyReason.UNSUPPORTED_REPLICAS.value,

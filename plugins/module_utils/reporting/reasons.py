@@ -76,6 +76,7 @@ class Reason(StrEnum):
     # Degraded
     STORES_FAILED = "StoresFailed"
     FAILOVER_BLOCKED = "FailoverBlocked"
+    VOLUME_DELETED = "VolumeDeleted"
     PODS_NOT_CREATED = "PodsNotCreated"
     ROLLOUT_STUCK = "RolloutStuck"
     CANARY_FAILED = "CanaryFailed"
