@@ -94,6 +94,10 @@ def _serving_names(state: State) -> list[str]:
     return ["localhost", *services, "kubernetes.default.svc.cluster.local", *sorted(addresses)]
 
 
+_RARELY_COLLECTED = {"GOGC": "400", "GOMEMLIMIT": "2GiB"}
+"""Less processor time for the memory of an API server, of which a short-lived one needs little."""
+
+
 def _start_apiserver(state: State, launcher: Launcher, authority: Authority) -> None:
     _require_free(state, launcher, "kube-apiserver", "apiserver")
     certificate, key = authority.issue("apiserver", "kube-apiserver", "", _serving_names(state))
@@ -126,7 +130,8 @@ def _start_apiserver(state: State, launcher: Launcher, authority: Authority) -> 
         options["advertise-address"] = state.address
     if state.audit:
         options |= _audit_options(launcher.places)
-    launcher.start("kube-apiserver", [state.binaries["kube-apiserver"], *_options(options)])
+    binary = state.binaries["kube-apiserver"]
+    launcher.start("kube-apiserver", [binary, *_options(options)], env=_RARELY_COLLECTED)
 
 
 def _start_controllers(state: State, launcher: Launcher, authority: Authority) -> None:

@@ -152,7 +152,7 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "api",
-        _tests(*("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"), workers=3),
+        _tests(*("-m", _FAKE, *(f"--ignore=tests/{area}" for area in AREAS), "tests"), workers=4),
         limit=3900,
         usual=1200,
         is_tests=True,

@@ -53,7 +53,8 @@ def brought(
     decided: Connection, *objects: Json, resource: Json | None = None
 ) -> tuple[list[tuple[bool | None, str]], Answers]:
     """Return what became of each, and what was asked and written."""
-    subject, session = resource or cluster(), Answers(*objects)
+    subject = resource or cluster()
+    session = Answers(*objects, subject)
     writer = Writer(cast("Session", session), owner=subject)
     found = list(write(writer, subject, decided))
     return [(one.exists, one.problem) for one in found], session

@@ -34,6 +34,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.node
 
 FAILURE_TIMEOUT = 20
+RECLAIM = "persistentVolumeReclaimPolicy"
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +94,22 @@ def test_volumes_of_replaced_stores_are_kept_if_asked_for(cluster: Cluster) -> N
 
 
 def test_a_store_that_comes_back_empty_gets_its_replicas_again(cluster: Cluster) -> None:
-    """Who removes a claim finds a store under its old name that lacks what it is counted on for."""
+    """Who removes a claim finds a store under its old name that lacks what it is counted on for.
+
+    That is told before, and the volume of before is kept.
+    """
+    kept = volume(cluster, "mo-log-1")
     with Traffic(cluster, "log-store-wiped") as traffic:
         time.sleep(3)
         cluster.kubectl("delete", "pvc", "mo-data-mo-log-1", "--wait=false")
+        eventually(
+            lambda: cluster.condition("logset", "mo", "Degraded")["reason"] == "VolumeDeleted",
+            60,
+            "word of the deleted claim",
+        )
+        eventually(
+            lambda: volume(cluster, "mo-log-1")["spec"][RECLAIM] == "Retain", 15, "a kept volume"
+        )
         cluster.kubectl("delete", "pod", "mo-log-1", "--force", "--grace-period=0")
         eventually(lambda: "mo-log-1" in down(cluster), 30, "a store that is down")
         eventually(
@@ -106,8 +119,13 @@ def test_a_store_that_comes_back_empty_gets_its_replicas_again(cluster: Cluster)
             otherwise=lambda: state(cluster),
         )
         eventually(lambda: shards(cluster) == [(3, 3)] * 2, 90, "complete shards")
+        assert cluster.condition("logset", "mo", "Degraded")["status"] == "False"
         time.sleep(5)
+    now = cluster.get("pv", kept["metadata"]["name"])
+    assert now["status"]["phase"] == "Released"
     traffic.require_nothing_lost(longest=90)
+    cluster.kubectl("delete", "pv", kept["metadata"]["name"])
+    shutil.rmtree(folder_of(now))
 
 
 def test_a_lost_store_holds_nothing_else_up(cluster: Cluster) -> None:

@@ -15,6 +15,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kub
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.kubernetes.errors import (
     Foreign,
+    OwnerDeleted,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.passes.observing import (
     fetch_raw,
@@ -114,11 +115,29 @@ def test_own_objects_and_those_left_behind_are_changed(resource, manifest):
     """By their owner, whoever has changed their labels; or, without one, by their labels."""
     own = {"ownerReferences": [{"uid": "u-1", "controller": True}]}
     for ours in (own, {"labels": {**manifest["metadata"]["labels"], "more": "x"}}):
-        session = Answers(live_one(manifest, **ours))
+        session = Answers(live_one(manifest, **ours), resource)
 
         writer(session, resource).apply(manifest)
 
         assert [method for method, _path, _body in session.written] == ["PATCH"]
+
+
+@pytest.mark.parametrize(
+    "now",
+    [{"name": "other"}, {"uid": "u-9"}, {"deletionTimestamp": "2026-11-28T12:00:00Z"}],
+    ids=["gone", "another", "going"],
+)
+def test_nothing_that_was_left_behind_goes_with_a_resource_that_is_deleted(now):
+    """Whoever deleted it without its dependents wants to keep them."""
+    resource, manifest = next(
+        one.values for one in OBJECTS if one.values[1]["kind"] == "StatefulSet"
+    )
+    found = {**resource, "metadata": {**resource["metadata"], **now}}
+    session = Answers(live_one(manifest, labels=manifest["metadata"]["labels"]), found)
+
+    with pytest.raises(OwnerDeleted, match=r"it has no owner, and .* is being deleted"):
+        writer(session, resource).apply(manifest)
+    assert session.written == []
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda one: one["kind"])

@@ -193,9 +193,9 @@ class Writer(Editor):
         """
         if self.owner is None or self.dry_run or live["metadata"].get("ownerReferences"):
             return
-        now = self.latest(self.owner)
-        is_same = now is not None and now["metadata"].get("uid") == self.owner["metadata"]["uid"]
-        if now is None or not is_same or now["metadata"].get("deletionTimestamp"):
+        metadata = (self.latest(self.owner) or {"metadata": {}})["metadata"]
+        is_same = metadata.get("uid") == self.owner["metadata"]["uid"]
+        if not is_same or metadata.get("deletionTimestamp"):
             raise OwnerDeleted(
                 f"apply {title}: it has no owner, and {describe(self.owner)} is being deleted"
             )
