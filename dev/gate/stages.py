@@ -125,6 +125,7 @@ STAGES: tuple[Stage, ...] = (
         _tests("-m", "rpc", *BACKED_UP),
         limit=900,
         usual=240,
+        beside="rpc",
         when=When.TOUCHED,
         protects=(
             "docs/playbooks.md",
