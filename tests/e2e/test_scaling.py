@@ -97,6 +97,8 @@ def test_log_stores_are_added_and_leave_one_by_one(cluster: Cluster) -> None:
     assert all(after[pod][0] != before[pod][0] for pod in names_of(3))
     claims = {one["metadata"]["name"] for one in cluster.get("pvc")["items"]}
     assert not {"mo-data-mo-log-3", "mo-data-mo-log-4"} & claims
+    notes = [one.get("note", "") for one in cluster.get("events.events.k8s.io")["items"]]
+    assert not [note for note in notes if "somebody has deleted" in note]
     assert annotation(cluster, INCARNATIONS).keys() == {"0", "1", "3", "4"}
     # The addresses of log stores are part of the configuration: other components restart.
     traffic.require_nothing_lost(longest=90, errors=500)

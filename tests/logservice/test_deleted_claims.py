@@ -44,6 +44,7 @@ def log_set(**metadata: Any) -> Json:
         (log_set(), [claim(DATA), claim("mo-data-mo-log-0", going=False)], [DATA]),
         (log_set(), [claim(SHARED)], [SHARED]),
         (log_set(), [claim("restored-mo-shared"), claim(f"{DATA}-copy")], []),
+        (log_set(), [claim("mo-data-mo-log-3")], []),
         (log_set(**AT), [claim(DATA)], []),
         (log_set(annotations=annotation([LeftStore("mo-log-1", {DATA: DATA})])), [claim(DATA)], []),
         (
@@ -52,7 +53,15 @@ def log_set(**metadata: Any) -> Json:
             [SHARED],
         ),
     ],
-    ids=["data", "shared folder", "copies", "LogSet goes", "store left", "store is replaced"],
+    ids=[
+        "data",
+        "shared folder",
+        "copies",
+        "Pod that left ends",
+        "LogSet goes",
+        "store left",
+        "store is replaced",
+    ],
 )
 def test_what_somebody_else_deletes(subject: Json, claims: list[Json], found: list[str]) -> None:
     listed = deleted_claims(subject, workload(), claims)

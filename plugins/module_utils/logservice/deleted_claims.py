@@ -37,13 +37,25 @@ def deleted_claims(resource: Resource, workload: Json | None, claims: Iterable[J
     ours = set(repair.claims.values()) if repair else set()
     ours.update(*(store.claims.values() for store in left_stores(resource)))
     named = re.compile(claims_named(names.LOG_SET, metadata["name"], spec, workload))
+    size = max(_replicas(resource), _replicas(workload))
     return [
         claim
         for claim in claims
         if claim["metadata"].get("deletionTimestamp")
         and claim["metadata"].get("uid") not in ours
         and named.fullmatch(claim["metadata"]["name"])
+        and _is_in_use(claim["metadata"]["name"], size)
     ]
+
+
+def _replicas(found: Json | None) -> int:
+    return int(((found or {}).get("spec") or {}).get("replicas") or 0)
+
+
+def _is_in_use(name: str, size: int) -> bool:
+    """Return whether a claim is no data of a store that left, whose Pod may still be ending."""
+    ordinal = name.rpartition("-")[2]
+    return not ordinal.isdecimal() or int(ordinal) < size
 
 
 def told(claims: Iterable[Json]) -> str:
@@ -65,10 +77,9 @@ def require_kept(resource: Resource, workload: Json | None, claims: Iterable[Jso
     Raises:
         InvalidSpec: there are such claims.
     """
-    replicas = (resource.get("spec") or {}).get("replicas")
-    present = ((workload or {}).get("spec") or {}).get("replicas")
-    found = told(deleted_claims(resource, workload, claims)) if present and not replicas else ""
-    if found:
+    if _replicas(resource) or not _replicas(workload):
+        return
+    if found := told(deleted_claims(resource, workload, claims)):
         raise InvalidSpec("spec.replicas", f"cannot be 0: {found}")
 
 
