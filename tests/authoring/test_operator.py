@@ -21,7 +21,9 @@ from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.api
 NAME = "created-operator"
-CRD = "crd/things.created.example.com"
+THING = "things.created.example.com"
+"""With its group: other tests have a kind of that name on the same API server."""
+CRD = f"crd/{THING}"
 KIND = ("--group", "created.example.com", "--version", "v1alpha1", "--kind", "Thing")
 
 
@@ -72,17 +74,17 @@ def replicas(space: Namespace) -> int:
 def test_the_life_of_the_sample(space: Namespace, project: Path, operator: Operator) -> None:
     sample = project / "config/samples/created_v1alpha1_thing.yaml"
     space.kubectl("apply", "-f", str(sample))
-    space.kubectl("wait", "--for=condition=Successful", "thing/thing-sample", "--timeout=60s")
+    space.kubectl("wait", "--for=condition=Successful", f"{THING}/thing-sample", "--timeout=60s")
     deployment = space.get("deployment", "thing-sample")
     assert deployment["spec"]["replicas"] == 1
     assert [one["kind"] for one in deployment["metadata"]["ownerReferences"]] == ["Thing"]
-    assert "1" in space.kubectl("get", "thing", "thing-sample", "--no-headers").split()
+    assert "1" in space.kubectl("get", THING, "thing-sample", "--no-headers").split()
 
-    space.patch("thing", "thing-sample", {"spec": {"size": 3}})
+    space.patch(THING, "thing-sample", {"spec": {"size": 3}})
     eventually(lambda: replicas(space) == 3)
     space.kubectl("delete", "deployment", "thing-sample")
     eventually(lambda: replicas(space) == 3)
-    space.kubectl("delete", "thing", "thing-sample", "--timeout=60s")
+    space.kubectl("delete", THING, "thing-sample", "--timeout=60s")
     eventually(lambda: not space.get("deployment", "thing-sample"), seconds=120)
     assert refusals(operator.log) == []
     assert not operator.lines(level="error")
@@ -93,11 +95,9 @@ def test_a_failure_is_an_event_and_a_condition(space: Namespace, operator: Opera
     wrong = {"size": -1}
     thing = {"apiVersion": "created.example.com/v1alpha1", "kind": "Thing"}
     space.apply({**thing, "metadata": {"name": "wrong"}, "spec": wrong})
-    eventually(
-        lambda: space.conditions("thing", "wrong").get("Failure", {}).get("status") == "True"
-    )
+    eventually(lambda: space.conditions(THING, "wrong").get("Failure", {}).get("status") == "True")
     eventually(lambda: [one for one in space.events() if one["regarding"]["name"] == "wrong"])
-    space.kubectl("delete", "thing", "wrong", "--timeout=60s")
+    space.kubectl("delete", THING, "wrong", "--timeout=60s")
     assert refusals(operator.log) == []
 
 
@@ -118,7 +118,7 @@ def test_pods_meet_the_strictest_level(
         worse = text.replace('"runAsNonRoot": true', '"runAsNonRoot": false')
         with pytest.raises(KubectlError, match="violates PodSecurity"):
             space.kubectl("create", "--dry-run=server", "-f", "-", input=worse)
-    space.kubectl("delete", "thing", "thing-sample", "--timeout=60s")
+    space.kubectl("delete", THING, "thing-sample", "--timeout=60s")
 
 
 def test_a_new_option_becomes_a_field(
@@ -140,12 +140,12 @@ def test_a_new_option_becomes_a_field(
 
     def is_set() -> bool:
         space.apply({**thing, "metadata": {"name": "loud"}, "spec": {"size": 2}})
-        return space.get("thing", "loud").get("spec", {}).get("logLevel") == "info"
+        return space.get(THING, "loud").get("spec", {}).get("logLevel") == "info"
 
     eventually(is_set)
     with pytest.raises(Exception, match="logLevel"):
-        space.patch("thing", "loud", {"spec": {"logLevel": "shout"}})
-    space.kubectl("delete", "thing", "loud", "--timeout=60s")
+        space.patch(THING, "loud", {"spec": {"logLevel": "shout"}})
+    space.kubectl("delete", THING, "loud", "--timeout=60s")
 
 
 def test_the_test_of_the_project_passes(
