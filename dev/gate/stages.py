@@ -114,7 +114,7 @@ STAGES: tuple[Stage, ...] = (
     ),
     Stage(
         "rpc",
-        _tests("-m", "rpc", *(f"--ignore={file}" for file in BACKED_UP), "tests", workers=3),
+        _tests("-m", "rpc", *(f"--ignore={file}" for file in BACKED_UP), "tests"),
         limit=600,
         usual=120,
         is_tests=True,

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ansible_operator.loop.queueing.queue import Key
+from ansible_operator.loop.queueing.shards import Shards
 from tests.runner.operator.conftest import Cluster, Start
 from tests.support.operators import Operator
 from tests.support.waiting import eventually
@@ -15,9 +17,8 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.api
 
 PROJECT = Path(__file__).with_name("sharded")
-OBJECTS = [f"one-{number}" for number in range(16)]
 PROBES, SLOWS = "probes.runner.example.com", "slows.runner.example.com"
-SHARDS = 8
+SHARDS, OF_EACH = 8, 2
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,25 @@ def holders(cluster: Cluster) -> Counter[str]:
     return Counter(filter(None, (lease["spec"].get("holderIdentity") for lease in shards)))
 
 
+def objects(cluster: Cluster) -> list[str]:
+    """Name two objects of each shard, on which the name of their namespace has a say."""
+    shards, found = Shards(SHARDS), [list[str]() for _ in range(SHARDS)]
+    for number in range(1000):
+        name = f"one-{number}"
+        shard = found[shards.number(Key("probes", cluster.name, name))]
+        if len(shard) < OF_EACH:
+            shard.append(name)
+    return [name for shard in found for name in shard]
+
+
 def resize(cluster: Cluster, size: int) -> None:
-    for name in OBJECTS:
+    for name in objects(cluster):
         cluster.create("Probe", name, {"size": size})
 
 
 def all_sized(cluster: Cluster, size: int) -> bool:
     found = {one["metadata"]["name"]: one.get("data", {}) for one in cluster.listed("configmaps")}
-    return all(found.get(f"of-{name}", {}).get("size") == str(size) for name in OBJECTS)
+    return all(found.get(f"of-{name}", {}).get("size") == str(size) for name in objects(cluster))
 
 
 def test_replicas_share_objects_and_take_over_what_others_leave(
@@ -107,9 +119,8 @@ def test_replicas_share_objects_and_take_over_what_others_leave(
     eventually(lambda: sorted(holders(cluster).values()) == [2, 3, 3], what="an equal share")
     resize(cluster, 1)
     eventually(lambda: all_sized(cluster, 1))
-    ran = [sum(one.runs_of(name) for name in OBJECTS) for one in (first, second, third)]
-    # The name of the namespace decides: once in a hundred runs one replica has no object.
-    assert sum(map(bool, ran)) > 1, "they share the objects"
+    ran = [sum(one.runs_of(name) for name in objects(cluster)) for one in (first, second, third)]
+    assert all(ran), "each of them runs some"
 
     resize(cluster, 2)
     assert second.stop(seconds=40) == 0
