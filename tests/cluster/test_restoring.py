@@ -130,6 +130,58 @@ def test_a_database_that_runs_is_never_restored(status):
     assert plan["restore"]["phase"] == "Skipped"
 
 
+def log_claim(name="mo-data-mo-log-0", **metadata):
+    made = resource("PersistentVolumeClaim", name)
+    made["metadata"].update(metadata)
+    return made
+
+
+@pytest.mark.parametrize("live", [None, job("Running"), job("Completed"), job("Failed")])
+def test_volumes_of_earlier_log_stores_are_in_the_way(live):
+    """They were kept, and hold the log of a database that is not the one in the backup."""
+    claims = [log_claim("mo-data-mo-log-1"), log_claim(), log_claim("mo-shared")]
+
+    plan = planned(cluster(), restoreJob=live, logClaims=claims)
+    found = report_on(cluster(), plan, {"logSet": None, "cnSets": []}, {}, "", NOW)
+
+    assert kinds(plan) == []
+    assert plan["restoring"]
+    assert plan["restore"]["phase"] == "Pending"
+    assert "mo-data-mo-log-0, …" in found["message"]
+    assert states(found["status"])["Ready"] == ("False", "Restoring")
+    assert found["requeue"]
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        log_claim("mo-shared"),
+        log_claim("mo-data-mo-dn-0"),
+        log_claim("copy-of-mo-data-mo-log-0"),
+        log_claim(deletionTimestamp=NOW),
+    ],
+)
+def test_other_volumes_are_not_in_the_way(claim):
+    assert "RestoreJob" in kinds(planned(cluster(), logClaims=[claim]))
+
+
+def test_volumes_of_log_stores_are_used_once_the_restore_is_on_record():
+    plan = planned(cluster({"phase": "Completed"}), logClaims=[log_claim()])
+
+    assert set(kinds(plan)) == COMPONENTS
+
+
+def test_playbook_refuses_to_restore_beside_volumes_of_earlier_log_stores():
+    subject = cluster()
+    del subject["metadata"]["uid"]
+
+    plan = plan_of(subject, {"logStores": None, "logClaims": [log_claim()]})
+    running = plan_of(subject, {"logStores": resource("StatefulSet"), "logClaims": [log_claim()]})
+
+    assert plan["invalid"].startswith("spec.restoreFrom: not created: the volumes of log stores")
+    assert kinds(running)[0] == "LogSet"
+
+
 @pytest.mark.parametrize("final", ["Completed", "Skipped"])
 def test_an_older_status_does_not_end_the_record(final):
     """A pass may have been given the resource as it was before the record was written."""
@@ -328,4 +380,4 @@ def test_others_cost_nothing():
     usual = set(references_of(cluster(restoreFrom=None)))
 
     assert set(references_of(cluster({"phase": "Completed"}))) == usual
-    assert set(references_of(cluster())) == usual | {"restoreJob"}
+    assert set(references_of(cluster())) == usual | {"restoreJob", "logClaims"}

@@ -4,7 +4,8 @@
 ``status.restore`` is the record of it. It is written in a pass of its own, when the RestoreJob has
 completed; components are created by later passes, which find it there. So an operator that ends
 between any two writes goes on where it was. A cluster that has a log service is never restored,
-whatever its record says: the backup would be copied over the data of a running database.
+whatever its record says: the backup would be copied over the data of a running database. Nor is one
+that would find the volumes of earlier log stores: their log is that of another database.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..api import names
+from ..api.errors import InvalidSpec
 from ..api.types import Manifest, Resource
+from ..logservice.claims import data_claims
 from ..logservice.rendering import shared_claim
 from ..reporting.conditions import RESTORE_ENDED
 from ..workload.component import Reference
 from ..workload.plans import Observed, named
-from ..workload.references import by_name
+from ..workload.references import by_name, of_set
 from .data_version import asked_by
 
 Json = dict[str, Any]
@@ -92,12 +95,15 @@ def restore_references(resource: Resource) -> dict[str, Reference]:
     if is_over(resource):
         return {}
     metadata = resource["metadata"]
+    log_set = {"kind": names.LOG_SET, "metadata": metadata}
+    claims = {"logClaims": of_set(log_set, "v1", "PersistentVolumeClaim")}
     if not metadata.get("uid"):
         base = {**metadata, "name": names.base_name(names.LOG_SET, metadata["name"])}
-        return {"logStores": by_name("apps/v1", "StatefulSet", base)}
+        return {**claims, "logStores": by_name("apps/v1", "StatefulSet", base)}
     job = {**metadata, "name": names.restore_name(metadata["name"])}
     owned = {"labels": {names.LABEL_CLUSTER: metadata["name"]}, "owner_uid": metadata["uid"]}
-    return {"restoreJob": {**by_name(names.API_VERSION, names.RESTORE_JOB, job), **owned}}
+    found = {**by_name(names.API_VERSION, names.RESTORE_JOB, job), **owned}
+    return {**claims, "restoreJob": found}
 
 
 def decide(resource: Resource, observed: Observed, children: Sequence[Manifest]) -> Restore:
@@ -107,6 +113,9 @@ def decide(resource: Resource, observed: Observed, children: Sequence[Manifest])
         resource: the MatrixOneCluster.
         observed: what its references led to.
         children: what it consists of, rendered; the LogSet first.
+
+    Raises:
+        InvalidSpec: of a playbook's cluster, which volumes of earlier log stores are in the way.
     """
     if not is_asked(resource):
         return Restore({})
@@ -117,6 +126,8 @@ def decide(resource: Resource, observed: Observed, children: Sequence[Manifest])
         message = "nothing was restored: the cluster had a log service already"
         return Restore({"phase": SKIPPED, "from": source_of(resource), "message": message})
     log_set = children[0]
+    if earlier := _earlier_log(log_set, observed):
+        return _refused(resource, earlier)
     claims = [_unowned(one, resource) for one in shared_claim(log_set)]
     return Restore(
         record=_record(resource, observed.get("restoreJob")) if _is_resource(resource) else {},
@@ -124,6 +135,32 @@ def decide(resource: Resource, observed: Observed, children: Sequence[Manifest])
         create_only=[named(one) for one in claims],
         pending=_is_resource(resource),
     )
+
+
+def _earlier_log(log_set: Manifest, observed: Observed) -> list[str]:
+    """Return the names of the claims of log stores that a LogSet would find, in order."""
+    claims = data_claims(log_set, observed.get("logClaims") or ())
+    return [claim["metadata"]["name"] for _ordinal, claim in claims]
+
+
+def _refused(resource: Resource, earlier: Sequence[str]) -> Restore:
+    """Return the decision to restore nothing while there are volumes of earlier log stores.
+
+    Raises:
+        InvalidSpec: there is no status in which to say so.
+    """
+    more = ", …" if len(earlier) > 1 else ""
+    message = (
+        f"not created: the volumes of log stores of an earlier database are there ({earlier[0]}"
+        f"{more}), and its log does not belong to the backup; to restore, delete these "
+        "PersistentVolumeClaims or choose another name for the cluster; to go on with the earlier "
+        "database, create the cluster without restoreFrom and restoreSource"
+    )
+    if not _is_resource(resource):
+        field_ = "restoreFrom" if resource["spec"].get("restoreFrom") else "restoreSource"
+        raise InvalidSpec(f"spec.{field_}", message)
+    record = {"phase": PENDING, "from": source_of(resource), "message": message}
+    return Restore(record, pending=True)
 
 
 def _is_resource(resource: Resource) -> bool:
