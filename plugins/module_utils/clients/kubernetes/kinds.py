@@ -114,7 +114,7 @@ def _resource(session: Session, api_version: str, kind: str) -> tuple[str, bool]
     try:
         return session.discovered[api_version][kind]
     except KeyError:
-        raise _unknown(api_version, kind) from None
+        raise not_served(api_version, kind) from None
 
 
 def _discover(session: Session, api_version: str, kind: str) -> dict[str, tuple[str, bool]]:
@@ -122,7 +122,7 @@ def _discover(session: Session, api_version: str, kind: str) -> dict[str, tuple[
     try:
         answer = session.request("GET", _group_path(api_version), attempt=attempt)
     except NotFound:
-        raise _unknown(api_version, kind) from None
+        raise not_served(api_version, kind) from None
     served = answer.get("resources", "")
     if served is None:
         return {}
@@ -145,6 +145,7 @@ def _is_resource(entry: Any) -> bool:
     )
 
 
-def _unknown(api_version: str, kind: str) -> NotFound:
+def not_served(api_version: str, kind: str) -> NotFound:
+    """Return the error of a kind that the cluster does not have."""
     message = f"the cluster does not serve {kind} of {api_version}; are its CRDs installed?"
     return NotFound(message, 404, "NotFound", [])
