@@ -191,6 +191,7 @@ STAGES: tuple[Stage, ...] = (
         protects=(
             "docs/",
             "README.md",
+            "CODE_OF_CONDUCT.md",
             "CONTRIBUTING.md",
             "bench/README.md",
             "testbed/README.md",

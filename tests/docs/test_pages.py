@@ -21,7 +21,8 @@ SESSIONS = {name: read(path).session for name, path in PAGES.items()}
 READMES = [
     ROOT / path
     for path in (
-        *("README.md", "CONTRIBUTING.md", "bench/README.md", "testbed/README.md"),
+        *("README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"),
+        *("bench/README.md", "testbed/README.md"),
         *("examples/README.md", "examples/memcached/README.md"),
     )
 ]

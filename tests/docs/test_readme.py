@@ -27,7 +27,13 @@ def test_it_has_no_link_that_only_the_sources_resolve() -> None:
     assert LINK.findall(README) == []
 
 
-@pytest.mark.parametrize("heading", ["Requirements", "Installation", "License"])
+@pytest.mark.parametrize(
+    "heading",
+    [
+        *("Requirements", "Installation", "Use it", "Documentation", "Testing"),
+        *("Contributing", "Support", "Release notes", "License"),
+    ],
+)
 def test_it_has_the_sections_that_users_of_galaxy_look_for(heading: str) -> None:
     assert re.search(rf"^## {heading}$", README, flags=re.MULTILINE)
 
