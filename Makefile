@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: molecule scenarios e2e test-all
-.PHONY: help venv crds rbac render docs lint test demo demo-down demo-memcached bench compat faults cluster-up cluster-down
+.PHONY: help venv crds rbac render docs docsite lint test demo demo-down demo-memcached bench compat faults cluster-up cluster-down
 .PHONY: install uninstall deploy undeploy op-build op-push op-requirements bundle run
 
 PYTHON := .venv/bin/python
@@ -83,6 +83,9 @@ run: venv ## run the operator in the foreground against KUBECONFIG
 
 docs: venv ## build the documentation into build/docs; warnings are errors
 	@dev/docs.sh
+
+docsite: venv ## build the pages of modules, filters and roles into build/docsite, as docs.ansible.com shows them
+	@dev/docsite.sh
 
 lint: venv ## run all linters
 	@dev/lint.sh

@@ -199,6 +199,23 @@ STAGES: tuple[Stage, ...] = (
         ),
     ),
     Stage(
+        "docsite",
+        ("dev/docsite.sh",),
+        limit=300,
+        usual=60,
+        when=When.TOUCHED,
+        needs_programs=False,
+        protects=(
+            "docs/docsite/",
+            "plugins/modules/",
+            "plugins/filter/",
+            "plugins/test/",
+            "plugins/inventory/",
+            "plugins/doc_fragments/",
+            "dev/docsite.sh",
+        ),
+    ),
+    Stage(
         "release",
         ("dev/release.sh",),
         limit=900,

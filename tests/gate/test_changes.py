@@ -21,7 +21,7 @@ Git = Callable[..., str]
         ([], set()),
         (["src/ansible_operator/loop/control.py"], set()),
         (["roles/logset/files/start.sh"], {"molecule", "node"}),
-        (["plugins/modules/apply.py"], {"release", "sanity"}),
+        (["plugins/modules/apply.py"], {"docsite", "release", "sanity"}),
         (["plugins/module_utils/logservice/failover.py"], {"node", "sanity"}),
         (["src/ansible_operator/engine/rundir.py"], {"ansible-core"}),
         (["testbed/api.py"], {"testbed"}),

@@ -124,5 +124,5 @@ def test_a_name_may_be_what_several_begin_with() -> None:
 
 def test_only_what_runs_no_program_of_the_test_bed_goes_without() -> None:
     assert [stage.name for stage in STAGES if not stage.needs_programs] == [
-        *("lint", "pages", "release", "sanity")
+        *("lint", "pages", "docsite", "release", "sanity")
     ]
