@@ -147,6 +147,80 @@ def test_the_cluster_domain_of_a_claim_is_a_part_of_its_names() -> None:
     assert plan(claim(), other, logSet=log_set()).phase == "Pending"
 
 
+def refused(*others: Json, **more: Any) -> Json:
+    """Return a claim that waits because another database has its path."""
+    own = claim(**more)
+    waiting = plan(own, *others, logSet=log_set(str(more.get("log_set", "mo"))))
+    assert waiting.problem["reason"] == "PathTaken"
+    return {**own, "status": status(own, waiting)}
+
+
+def first_of(path: str = "data/mo", **more: Any) -> tuple[Json, Json]:
+    """Return the claim of a database while it runs, and after its LogSet left and kept the data."""
+    given = {"name": "first", "path": path, "log_set": "first", "created": YESTERDAY, **more}
+    return claim(state="InUse", **given), claim(state="Released", released=True, **given)
+
+
+def test_data_that_are_kept_do_not_go_to_whoever_waited_for_the_path() -> None:
+    """The path may be there by mistake, and the first database may be created again at once."""
+    before, after = first_of()
+    own = refused(before)
+
+    decided = plan(own, after, logSet=log_set())
+
+    assert (decided.phase, decided.problem["reason"]) == ("Pending", "PathTaken")
+    assert "LogSet prod/first" in decided.message
+    assert "bucket.matrixorigin.io/adopt=uid-first" in decided.message
+    again = {**own, "status": status(own, decided)}
+    assert plan(again, after, logSet=log_set()).phase == "Pending"
+
+
+@pytest.mark.parametrize(
+    ("released", "changes"),
+    [
+        ({}, {"annotations": {"bucket.matrixorigin.io/adopt": "uid-first"}}),
+        ({"ran": False}, {}),
+        ({"path": "data/other"}, {}),
+        ({"log_set": "mo"}, {}),
+    ],
+    ids=["adopted", "never ran", "another path", "the same LogSet, created again"],
+)
+def test_who_waited_gets_a_path_at_which_nothing_of_others_is_kept(
+    released: Json, changes: Json
+) -> None:
+    own = refused(first_of()[0])
+    own["metadata"]["annotations"] |= changes.get("annotations", {})
+
+    assert plan(own, first_of(**released)[1], logSet=log_set()).phase == "InUse"
+
+
+def test_data_that_are_kept_go_to_their_database_when_it_is_created_again() -> None:
+    """Also while somebody else has waited for longer."""
+    before, after = first_of()
+    other = refused(before, name="second", log_set="second")
+    own = claim("again", log_set="first", created=SHORTLY)
+
+    assert plan(own, other, after, logSet=log_set("first")).phase == "InUse"
+
+
+def test_a_new_database_gets_the_data_of_one_that_is_gone() -> None:
+    assert plan(claim(), first_of()[1], logSet=log_set()).phase == "InUse"
+
+
+def test_a_path_that_is_being_given_back_has_not_refused_anybody() -> None:
+    """The next database may be created before a pass has seen that the path was released."""
+    before, after = first_of()
+    leaving = {**after, "status": before["status"]}
+    own = claim()
+    decided = plan(own, leaving, logSet=log_set())
+    assert (decided.phase, decided.problem) == ("Pending", {})
+    assert decided.requeue
+
+    waiting = {**own, "status": status(own, decided)}
+
+    assert plan(waiting, after, logSet=log_set()).phase == "InUse"
+
+
 UNREADABLE: list[Json] = [
     {"endpoint": "http://minio.storage:9000 "},
     {"endpoint": "http://minio.storage:99999"},

@@ -15,6 +15,8 @@ from ..api.types import Resource
 from ..backup.claimed_paths import scope_of
 from ..location import locations
 from ..location.locations import S3Location
+from ..reporting.conditions import find
+from ..reporting.reasons import BackupReason, ConditionType
 
 Json = Mapping[str, Any]
 
@@ -146,7 +148,8 @@ def _in(states: Collection[str], claim: Resource, others: Iterable[Json]) -> Ite
 def predecessor(claim: Resource, others: Sequence[Json]) -> Json | None:
     """Return an older claim that waits, too, and could be granted instead; None without one.
 
-    The order is total, so that of two claims that see each other only one is granted.
+    The order is total, so that of two claims that see each other only one is granted. One that is
+    not granted data which are kept is in nobody's way.
     """
     own = location_of(claim)
     for other in others:
@@ -154,9 +157,45 @@ def predecessor(claim: Resource, others: Sequence[Json]) -> Json | None:
         gone = other["metadata"].get("deletionTimestamp")
         if not waits or gone or _order(other) >= _order(claim) or not _overlaps(own, other):
             continue
-        if holder(other, others, (IN_USE, DELETING)) is None:
+        if holder(other, others, (IN_USE, DELETING)) is None and kept_from(other, others) is None:
             return other
     return None
+
+
+def kept_from(claim: Resource, others: Iterable[Json]) -> Json | None:
+    """Return a released claim whose data this one must not take over unasked; None without one.
+
+    It waited while another database had the path, so the path may be in its spec by mistake. If
+    the data of that database are kept, it gets them again when it is created again, and nobody
+    else does who has not adopted them.
+    """
+    annotations = claim["metadata"].get("annotations") or {}
+    if annotations.get(names.ANNOTATION_ADOPT) or not _was_refused(claim):
+        return None
+    own, log_set = location_of(claim), _log_set_of(claim)
+    for other in _in((RELEASED,), claim, others):
+        if has_run(other) and _log_set_of(other) != log_set and _overlaps(own, other):
+            return other
+    return None
+
+
+def has_run(claim: Json) -> bool:
+    """Return whether a log store was ever seen ready at the path of a claim."""
+    annotations = claim["metadata"].get("annotations") or {}
+    return bool(annotations.get(names.ANNOTATION_WAS_RUNNING) == "true")
+
+
+def _was_refused(claim: Json) -> bool:
+    """Return whether a claim waits because somebody else had its path."""
+    found = find(claim, ConditionType.SYNCED)
+    is_waiting = (_state(claim) or PENDING) == PENDING
+    return is_waiting and found.get("reason") == BackupReason.PATH_TAKEN.value
+
+
+def _log_set_of(claim: Json) -> tuple[str, str] | None:
+    """Return namespace and name of the LogSet of a claim, whichever of that name it was."""
+    owner = owner_of(dict(claim))
+    return (str(claim["metadata"].get("namespace")), owner.name) if owner else None
 
 
 def kept_before(claim: Resource, others: Iterable[Json]) -> OwnerOfFiles | None:

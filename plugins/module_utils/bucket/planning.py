@@ -43,8 +43,10 @@ from .claims import (
     Granted,
     followed,
     granted_of,
+    has_run,
     holder,
     is_live,
+    kept_from,
     location_of,
     named,
     owner_of,
@@ -124,12 +126,38 @@ def _asked_for(
     """Grant a path that nobody else has."""
     others = observed.others
     other = holder(resource, others, (IN_USE, DELETING)) or predecessor(resource, others)
-    if other is not None:
-        taken = wrong(waiting, BackupReason.PATH_TAKEN.value, named(other))
+    if other is not None and _is_given_back(other):
+        message = f"{named(other)}, which is giving it back"
+        return replace(waiting, message=message, requeue="2s")
+    why = named(other) if other is not None else _kept(kept_from(resource, others))
+    if why:
+        taken = wrong(waiting, BackupReason.PATH_TAKEN.value, why)
         return replace(taken, requeue=_CONTESTED)
     if unix_time(context.now) - unix_time(resource["metadata"]["creationTimestamp"]) < _SETTLING:
         return replace(waiting, message="checking whether the path is free", requeue="1s")
     return Marking(resource, using, waiting, others).plan(observed, context)
+
+
+def _is_given_back(claim: Mapping[str, Any]) -> bool:
+    """Return whether a LogSet has given a path back, and no pass has seen that yet."""
+    owner = owner_of(dict(claim))
+    is_kept = not claim["metadata"].get("deletionTimestamp")
+    return owner is not None and owner.released and is_kept
+
+
+def _kept(claim: Mapping[str, Any] | None) -> str:
+    """Say that data are kept for a database that had the path first; empty without a claim."""
+    if claim is None:
+        return ""
+    metadata, granted, owner = claim["metadata"], granted_of(claim), owner_of(dict(claim))
+    mark = (granted.mark if granted else "") or metadata.get("uid")
+    place = f"{names.BUCKET_CLAIM} {metadata['namespace']}/{metadata['name']}"
+    whose = f"LogSet {metadata['namespace']}/{owner.name}" if owner else "a deleted LogSet"
+    return (
+        f"the path holds the data of {whose}, which are kept ({place}), and that one had the path "
+        "first: use another path; or delete that claim with its data; or, if this database is to "
+        f"go on with them, annotate this claim with {names.ANNOTATION_ADOPT}={mark}"
+    )
 
 
 def _released(resource: Resource, others: Sequence[Mapping[str, Any]]) -> BucketPlan:
@@ -192,14 +220,13 @@ def _without_a_job(
     plan: BucketPlan, resource: Resource, observed: BucketObserved
 ) -> BucketPlan | None:
     """Return the plan for a claim whose data are not deleted, or not yet; None if they are."""
-    annotations = resource["metadata"].get("annotations") or {}
     if Fields("", resource).table("spec").table("s3").text("s3RetentionPolicy") != "Delete":
         return replace(plan, done=True)
     if waiting := _not_yet_released(resource):
         return wrong(plan, BackupReason.IN_USE.value, waiting)
     if kept := _reason_to_keep(resource, observed):
         return replace(plan, done=True, kept=kept)
-    if annotations.get(names.ANNOTATION_WAS_RUNNING) != "true":
+    if not has_run(resource):
         return replace(plan, done=True, kept=_UNPROVEN)
     return None
 
