@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api import names
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import (
     timestamp_now,
 )
@@ -39,6 +40,7 @@ from .worlds import Database, user
 Json = dict[str, Any]
 SECRET = "Very-secret-1"
 ROLE = "matrixorigin_user_shop"
+MADE = {"app.kubernetes.io/managed-by": names.MANAGED_BY}
 
 
 class Server:
@@ -288,3 +290,22 @@ def test_a_login_of_root_that_is_refused_is_waited_for(monkeypatch, server):
     assert found.reason == "DependencyNotReady"
     assert found.message.startswith("as root")
     assert found == replace(found, checked="", version="")
+
+
+@pytest.mark.parametrize("labels", [MADE, {}], ids=["ours", "somebody else's"])
+def test_the_secret_of_a_dropped_user_goes_with_it_if_it_is_ours(server, database, labels):
+    """Also one without an owner, which an earlier resource of that name left behind."""
+    ours(database)
+    resource = {**user(), "spec": {**user()["spec"], "deletionPolicy": "Delete"}}
+    resource["metadata"] = {**resource["metadata"], "deletionTimestamp": timestamp_now()}
+    left = {"apiVersion": "v1", "kind": "Secret", **secret()}
+    left["metadata"] |= {"namespace": resource["metadata"]["namespace"], "labels": labels}
+    answers = Answers(left, resource)
+    made = reconciler.Reconciler(
+        Writer(answers, owner=resource), resource, r.cluster(), "mo-proxy", 5.0
+    )
+    assert (made.drop().changes, database.said[0]) == (1, "drop user if exists `shop`")
+    written = [body["metadata"] for _method, _path, body in answers.written]
+    assert [one["name"] for one in written] == (["shop-user"] if labels else [])
+    owners = [owner["uid"] for one in written for owner in one["ownerReferences"]]
+    assert resource["metadata"]["uid"] not in owners

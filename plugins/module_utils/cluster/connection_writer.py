@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
 
 from ..api.belonging import belongs
 from ..api.certificates import AUTHORITY, CERTIFICATE
@@ -25,9 +24,6 @@ from .connection import (
 from .logins import find_secret, pem_in, root_login
 from .rendering import credential_secret
 from .root_credential import Login
-
-_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
-"""The uid of no object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,20 +168,12 @@ def _holder(writer: Writer, resource: Resource, target: Target) -> Manifest | No
 def _given_up(writer: Writer, resource: Resource, name: str) -> Outcome:
     """Leave a Secret to the garbage collector, unless it is somebody else's.
 
-    Operators may not delete Secrets. Kubernetes deletes what has owners of which none exists, and
-    this names one that does not: an object of the same name with another uid.
-
     Raises:
         KubeError: the API server refuses.
     """
     live = find_secret(writer, resource, name)
-    place = {"namespace": resource["metadata"]["namespace"], "name": name}
-    title = f"Secret {place['namespace']}/{name}"
     labels, uid = identifying_labels(resource), resource["metadata"].get("uid") or ""
     if live is None or not belongs(live, labels, uid):
+        title = f"Secret {resource['metadata']['namespace']}/{name}"
         return Outcome(title, Change.UNCHANGED, None, None)
-    owner = {"apiVersion": "v1", "kind": "Secret", "name": name, "uid": _NOBODY}
-    seen = {"resourceVersion": live["metadata"]["resourceVersion"]}
-    metadata = {**place, **seen, "ownerReferences": [owner]}
-    writer.patch({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
-    return Outcome(title, Change.DELETED, live, None)
+    return writer.leave_to_garbage_collector(live)

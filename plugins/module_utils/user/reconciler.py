@@ -63,7 +63,8 @@ class Reconciler:
     def drop(self) -> UserResults:
         """Drop the user and its role.
 
-        A Secret that was created for it gets an owner, with which it goes, if it had none.
+        A Secret that was created for it goes, too. One that an earlier resource has left behind has
+        no owner, and does not get one that is being deleted.
         """
         spec = UserSpec.of(self.resource)
         done = UserResults(secret=secret_name(self.resource, spec))
@@ -77,7 +78,7 @@ class Reconciler:
             return replace(done, reason=problem.reason.value, message=str(problem))
         found = find_secret(self.writer, self.resource, done.secret)
         if dropped and found is not None and goes_along(found, spec):
-            self.writer.apply(secret(self.resource, spec, _password(found, done.secret).password))
+            self.writer.leave_to_garbage_collector(found)
         return replace(done, changes=int(dropped))
 
     def _kept(self, spec: UserSpec, login: Login, done: UserResults) -> UserResults:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from ...api import names
 from ...api.comparing import differing_paths
@@ -17,6 +17,8 @@ from .outcomes import Change, Outcome, outcome_of
 from .session import MERGE_PATCH, Session
 
 FIELD_MANAGER = names.FIELD_MANAGER
+_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+"""The uid of no object."""
 
 
 @contextmanager
@@ -168,6 +170,22 @@ class Editor:
         if live["metadata"].get("ownerReferences"):
             return Outcome(describe(live), Change.CHANGED, live, self._disown(live))
         return Outcome(describe(live), Change.UNCHANGED, live, live)
+
+    def leave_to_garbage_collector(self, live: Mapping[str, Any]) -> Outcome:
+        """Let Kubernetes delete an object: operators may not delete Secrets themselves.
+
+        It deletes what has owners of which none exists; this names one that does not, an object of
+        the same name with another uid.
+
+        Raises:
+            Outdated: the object has changed meanwhile.
+            ApiError: the server refuses.
+        """
+        identity = {"apiVersion": live["apiVersion"], "kind": live["kind"]}
+        seen = {key: live["metadata"][key] for key in ("namespace", "name", "resourceVersion")}
+        owner = {**identity, "name": seen["name"], "uid": _NOBODY}
+        self.patch({**identity, "metadata": {**seen, "ownerReferences": [owner]}})
+        return Outcome(describe(live), Change.DELETED, live, None)
 
     def _disown(self, live: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return an object without owners."""
