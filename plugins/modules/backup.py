@@ -46,8 +46,8 @@ options:
   base:
     description: >-
       Path of another complete backup of the same database on the same store, as
-      M(matrixorigin.matrixone.backups) returns it. The backup is incremental then and holds what
-      has changed since. Restoring it requires the base.
+      M(matrixorigin.matrixone.backup_info) returns it. The backup is incremental then and holds
+      what has changed since. Restoring it requires the base.
     type: str
   id:
     description: >-

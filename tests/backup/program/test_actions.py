@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions backup, restore and backups in plays, on a real S3 server."""
+"""The actions backup, restore and backup_info in plays, on a real S3 server."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_backups_are_listed_restored_once_and_deleted_in_order(
     restore = {"restore": {"source": s3(server, newer), "target": target}}
     delete = {"target": s3(server, newer), "state": "absent"}
     tasks = {
-        "listed": {"backups": {"location": s3(server, f"backups/{tmp_path.name}")}},
+        "listed": {"backup_info": {"location": s3(server, f"backups/{tmp_path.name}")}},
         "restored": restore,
         "other": {"restore": {"source": s3(server, base), "target": target}},
         "wrong": {"restore": {"source": s3(server, newer), "target": target, "id": "b9"}},
@@ -88,12 +88,12 @@ def test_what_is_refused(server: ObjectStore, tmp_path: Path) -> None:
     found = played(
         tmp_path,
         {
-            "both": {"backups": {"location": {**place, "file_system": {"path": "/a"}}}},
-            "neither": {"backups": {"location": {}}},
-            "half": {"backups": {"location": {"s3": {"path": "b/c", "access_key": "half"}}}},
-            "path": {"backups": {"location": {"file_system": {"path": "not/absolute"}}}},
-            "bucket": {"backups": {"location": s3(server, "absent/prefix")}},
-            "keys": {"backups": {"location": s3(server, "backups", access_key="unknown")}},
+            "both": {"backup_info": {"location": {**place, "file_system": {"path": "/a"}}}},
+            "neither": {"backup_info": {"location": {}}},
+            "half": {"backup_info": {"location": {"s3": {"path": "b/c", "access_key": "half"}}}},
+            "path": {"backup_info": {"location": {"file_system": {"path": "not/absolute"}}}},
+            "bucket": {"backup_info": {"location": s3(server, "absent/prefix")}},
+            "keys": {"backup_info": {"location": s3(server, "backups", access_key="unknown")}},
             "login": {"backup": {"target": place}},
             "token": {
                 "backup": {

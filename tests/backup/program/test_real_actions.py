@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions backup, restore, backups and read_back in plays, on a real database."""
+"""The actions backup, restore, backup_info and read_back in plays, on a real database."""
 
 import json
 from collections.abc import Iterator
@@ -160,7 +160,7 @@ def test_a_database_is_backed_up_and_comes_back(
                     "base": f"{root}/full",
                 }
             },
-            "listed": {"backups": {"location": s3(server, root, type=kind)}},
+            "listed": {"backup_info": {"location": s3(server, root, type=kind)}},
             "restored": {
                 "restore": {"source": s3(server, f"{root}/more", type=kind), "target": folder}
             },

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 DOCUMENTATION = r"""
-module: backups
+module: backup_info
 short_description: List backups
 version_added: 0.2.0
 author: MatrixOne maintainers (@matrixorigin)
@@ -33,7 +33,7 @@ options:
 
 EXAMPLES = r"""
 - name: List the backups of all databases
-  matrixorigin.matrixone.backups:
+  matrixorigin.matrixone.backup_info:
     location:
       s3:
         path: backups

@@ -1,6 +1,9 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The action behind M(matrixorigin.matrixone.backups); documented in plugins/modules/backups.py."""
+"""The action behind M(matrixorigin.matrixone.backup_info).
+
+It is documented in plugins/modules/backup_info.py.
+"""
 
 from __future__ import annotations
 
