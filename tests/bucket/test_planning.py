@@ -333,6 +333,30 @@ def test_a_claim_whose_log_set_is_gone_is_released(found: Json, phase: str) -> N
     assert plan(claim(state="InUse"), **found).phase == phase
 
 
+LATER = {"logSet": log_set(uid="later", created=SHORTLY)}
+"""A cluster that is created again under its name, with another path."""
+
+
+@pytest.mark.parametrize(("created", "phase"), [(CREATED, "InUse"), (NOW, "Released")])
+def test_pods_of_a_later_log_set_of_the_name_use_another_path(created: str, phase: str) -> None:
+    pods = [{"kind": "Pod", "metadata": {"creationTimestamp": created}}]
+    assert plan(claim(state="InUse"), **LATER, logPods=pods).phase == phase
+
+
+@pytest.mark.parametrize("label", ["logPods", "dnSets", "cnSets"])
+def test_a_later_log_set_of_the_name_does_not_hold_up_a_deletion(label: str) -> None:
+    used = {"logSet": {"metadata": {"name": "mo"}}}
+    earlier = {"kind": "DNSet", "metadata": {"name": "mo", "creationTimestamp": CREATED}}
+    later = {**earlier, "metadata": {"name": "mo", "creationTimestamp": NOW}}
+    own = deleted()
+
+    held = plan(own, **LATER, **{label: [{**earlier, "deps": used}]})
+    going = plan(own, **LATER, **{label: [{**later, "deps": used}]})
+
+    assert (held.problem["reason"], bool(task_of(held, tasks.Verb.RECLAIM))) == ("InUse", False)
+    assert task_of(going, tasks.Verb.RECLAIM)
+
+
 def test_a_claim_of_the_go_operator() -> None:
     """It names its LogSet in the status alone, and its sets by finalizers, which may be leaked."""
     own = claim(log_set="")

@@ -49,8 +49,9 @@ def claim(
     return {**found, "status": {"state": state}} if state else found
 
 
-def log_set(name: str = "mo", uid: str = "") -> Json:
-    return {"kind": "LogSet", "metadata": {"name": name, "uid": uid or f"uid-{name}"}}
+def log_set(name: str = "mo", uid: str = "", created: str = CREATED) -> Json:
+    metadata = {"name": name, "uid": uid or f"uid-{name}", "creationTimestamp": created}
+    return {"kind": "LogSet", "metadata": metadata}
 
 
 def seen(*others: Json, **more: Any) -> Json:

@@ -18,7 +18,8 @@ class BucketObserved:
     Attributes:
         others: the claims of all namespaces, or of its own where only that may be read.
         log_set: the LogSet that it is of; None if there is none.
-        log_pods: the Pods of that LogSet, which may outlive it.
+        log_pods: the Pods of that LogSet, which may outlive it, and of a later one of its name,
+            see `of_log_set`.
         dn_sets: the DNSets of its namespace, once it is deleted.
         cn_sets: the CNSets of its namespace, once it is deleted.
         marking_job: the Job that marks the path, once the claim is deleted; None if there is none.
@@ -50,3 +51,16 @@ class BucketObserved:
             task=TaskObserved.read(observed),
             existing=existing(observed),
         )
+
+    def of_log_set(self, uid: str, found: Sequence[Resource]) -> list[Resource]:
+        """Return those of a LogSet: not those of a later one of its name, which are younger.
+
+        Args:
+            uid: of the LogSet; empty if it is not known.
+            found: Pods, or sets that refer to the LogSet by its name.
+        """
+        later = self.log_set["metadata"] if self.log_set is not None else {}
+        if not uid or not later or later.get("uid") == uid:
+            return list(found)
+        since = str(later.get("creationTimestamp") or "")
+        return [one for one in found if str(one["metadata"].get("creationTimestamp")) < since]

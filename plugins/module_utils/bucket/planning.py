@@ -41,6 +41,7 @@ from .claims import (
     PENDING,
     RELEASED,
     Granted,
+    Owner,
     followed,
     granted_of,
     has_run,
@@ -100,7 +101,7 @@ def _unusable(resource: Resource, mistake: str) -> BucketPlan:
 
 def _of_live(resource: Resource, observed: BucketObserved, context: PassContext) -> BucketPlan:
     owner, others = owner_of(resource), observed.others
-    if owner is None or not (is_live(owner, observed.log_set) or observed.log_pods):
+    if owner is None or not (is_live(owner, observed.log_set) or _pods_of(owner, observed)):
         return replace(_released(resource, others), stop=left_of(observed.task))
     bind_to = f"{resource['metadata']['namespace']}/{owner.name}"
     using = BucketPlan(phase=IN_USE, bind_to=bind_to, done=True)
@@ -314,13 +315,18 @@ def _is_held(resource: Resource, context: PassContext) -> bool:
 def _user(resource: Resource, observed: BucketObserved) -> str:
     """Return a set that still refers to the LogSet; empty if none does."""
     owner = owner_of(resource)
-    if observed.log_pods:
+    if _pods_of(owner, observed):
         return "the Pods of the LogSet"
-    for one in (*observed.dn_sets, *observed.cn_sets):
+    uid = owner.uid if owner is not None else ""
+    for one in observed.of_log_set(uid, [*observed.dn_sets, *observed.cn_sets]):
         used = (((one.get("deps") or {}).get("logSet") or {}).get("metadata") or {}).get("name")
         if owner is not None and used == owner.name:
             return f"{one['kind']} {one['metadata']['name']}"
     return ""
+
+
+def _pods_of(owner: Owner | None, observed: BucketObserved) -> list[Resource]:
+    return observed.of_log_set(owner.uid if owner is not None else "", observed.log_pods)
 
 
 def _objects(resource: Resource, context: PassContext) -> list[Manifest]:
