@@ -31,7 +31,10 @@ _NEITHER = (
     "Secret, or give the user the new one by ALTER USER"
 )
 
-
+_NO_RECORD = (
+    "the database does not accept it, and the Secret with the one that it accepts is gone; put that"
+    " into the Secret, or give the user the new one by ALTER USER"
+)
 _NOT_YET = "the database does not answer yet"
 _OF_SOURCE = (
     "the database was restored and has the root credential of the one that was backed up; put that "
@@ -107,6 +110,8 @@ def _bring(writer: Writer, arguments: Json, secret: Json) -> bool:
     if record is None and desired.password:
         if has_other_credential(resource):
             _require_accepted(writer, arguments, desired)
+        elif arguments["service"]:
+            _require_not_refused(writer, arguments, desired)
         writer.create_once(manifest)
         return False
     if problem := root_credential.mistake_in(desired):
@@ -134,6 +139,21 @@ def _require_accepted(writer: Writer, arguments: Json, login: Login) -> None:
     place = entrance(writer, arguments["resource"], arguments["service"], login)
     if not accepts(place, arguments["timeout"]):
         raise ValueError(_OF_SOURCE)
+
+
+def _require_not_refused(writer: Writer, arguments: Json, login: Login) -> None:
+    """Log in to a database that serves while there is no record: both Secrets may be new.
+
+    Raises:
+        ValueError: it refuses the login. If it does not answer, that proves nothing.
+    """
+    place = entrance(writer, arguments["resource"], arguments["service"], login)
+    try:
+        is_accepted = accepts(place, arguments["timeout"])
+    except SqlError:
+        return
+    if not is_accepted:
+        raise ValueError(_NO_RECORD)
 
 
 def _change_in_time(

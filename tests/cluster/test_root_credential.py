@@ -201,6 +201,27 @@ def test_the_first_look_records_and_asks_nobody(monkeypatch):
     assert world.logins == 0
 
 
+@pytest.mark.parametrize(
+    ("users", "problem"),
+    [({"dump": "first"}, ""), ({"dump": "lost"}, "does not accept it"), (None, "")],
+    ids=["accepted", "refused", "no answer"],
+)
+def test_a_database_that_serves_is_asked_where_there_is_no_record(monkeypatch, users, problem):
+    """Somebody has deleted the record, or both Secrets: a new one has a password of no user."""
+    world = World(secret("first"), users=users or {})
+    if users is None:
+        error = SqlError("cannot be reached")
+        monkeypatch.setattr(world, "accepts", lambda *_: (_ for _ in ()).throw(error))
+
+    if problem:
+        with pytest.raises(ValueError, match=problem):
+            world.bring(monkeypatch)
+    else:
+        assert world.bring(monkeypatch) is False
+
+    assert (("Secret", "mo-credential-accepted") in world.objects) == (not problem)
+
+
 def test_a_secret_that_was_only_touched_leads_to_no_login(monkeypatch):
     world = World(secret("same", version="8"), record("same"), users={})
 
