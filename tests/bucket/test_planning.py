@@ -333,7 +333,7 @@ def test_a_claim_whose_log_set_is_gone_is_released(found: Json, phase: str) -> N
     assert plan(claim(state="InUse"), **found).phase == phase
 
 
-LATER = {"logSet": log_set(uid="later", created=SHORTLY)}
+LATER = {"logSet": log_set(uid="later", created=SHORTLY, path="data/other")}
 """A cluster that is created again under its name, with another path."""
 
 
@@ -341,6 +341,14 @@ LATER = {"logSet": log_set(uid="later", created=SHORTLY)}
 def test_pods_of_a_later_log_set_of_the_name_use_another_path(created: str, phase: str) -> None:
     pods = [{"kind": "Pod", "metadata": {"creationTimestamp": created}}]
     assert plan(claim(state="InUse"), **LATER, logPods=pods).phase == phase
+
+
+def test_pods_of_a_later_log_set_with_the_same_path_count() -> None:
+    """It has adopted those of the LogSet before, and replaced them since."""
+    later = log_set(uid="later", created=SHORTLY)
+    pods = [{"kind": "Pod", "metadata": {"creationTimestamp": NOW}}]
+    assert plan(claim(state="InUse"), logSet=later, logPods=pods).phase == "InUse"
+    assert plan(deleted(), logSet=later, logPods=pods).problem["reason"] == "InUse"
 
 
 @pytest.mark.parametrize("label", ["logPods", "dnSets", "cnSets"])

@@ -49,9 +49,15 @@ def claim(
     return {**found, "status": {"state": state}} if state else found
 
 
-def log_set(name: str = "mo", uid: str = "", created: str = CREATED) -> Json:
+def log_set(name: str = "mo", uid: str = "", created: str = CREATED, path: str = "data/mo") -> Json:
+    """Return a LogSet; by default with the path of `claim`."""
     metadata = {"name": name, "uid": uid or f"uid-{name}", "creationTimestamp": created}
-    return {"kind": "LogSet", "metadata": metadata}
+    s3 = {"type": "minio", "path": path, "endpoint": STORE, "secretRef": {"name": "store"}}
+    return {
+        "kind": "LogSet",
+        "metadata": {**metadata, "namespace": "prod"},
+        "spec": {"sharedStorage": {"s3": s3}},
+    }
 
 
 def seen(*others: Json, **more: Any) -> Json:

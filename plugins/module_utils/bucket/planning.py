@@ -16,6 +16,7 @@ from ..api.errors import RenderingError
 from ..api.fields import Fields
 from ..api.timestamps import unix_time
 from ..api.types import Manifest, Resource
+from ..backup.claimed_paths import scope_of
 from ..backup.task.deletion import (
     halted,
     in_time,
@@ -31,6 +32,7 @@ from ..backup.task.plan import PassContext
 from ..backup.task.starting import owner_of as owner_of_task
 from ..backup.task.state import State, task_state_of
 from ..backup.task.tasks import Task, Verb
+from ..location import locations
 from ..reporting.reasons import BackupReason, ConditionType
 from ..workload.plans import is_paused
 from .bucket_jobs import objects_of, secrets_of
@@ -101,7 +103,9 @@ def _unusable(resource: Resource, mistake: str) -> BucketPlan:
 
 def _of_live(resource: Resource, observed: BucketObserved, context: PassContext) -> BucketPlan:
     owner, others = owner_of(resource), observed.others
-    if owner is None or not (is_live(owner, observed.log_set) or _pods_of(owner, observed)):
+    if owner is None or not (
+        is_live(owner, observed.log_set) or _pods_of(owner, resource, observed)
+    ):
         return replace(_released(resource, others), stop=left_of(observed.task))
     bind_to = f"{resource['metadata']['namespace']}/{owner.name}"
     using = BucketPlan(phase=IN_USE, bind_to=bind_to, done=True)
@@ -315,7 +319,7 @@ def _is_held(resource: Resource, context: PassContext) -> bool:
 def _user(resource: Resource, observed: BucketObserved) -> str:
     """Return a set that still refers to the LogSet; empty if none does."""
     owner = owner_of(resource)
-    if _pods_of(owner, observed):
+    if _pods_of(owner, resource, observed):
         return "the Pods of the LogSet"
     uid = owner.uid if owner is not None else ""
     for one in observed.of_log_set(uid, [*observed.dn_sets, *observed.cn_sets]):
@@ -325,8 +329,22 @@ def _user(resource: Resource, observed: BucketObserved) -> str:
     return ""
 
 
-def _pods_of(owner: Owner | None, observed: BucketObserved) -> list[Resource]:
+def _pods_of(owner: Owner | None, resource: Resource, observed: BucketObserved) -> list[Resource]:
+    """Return the Pods that may use the path of a claim.
+
+    A later LogSet of the name may have the same one, and may have adopted Pods that never ended
+    and have been replaced since: then all of its Pods count.
+    """
+    later = observed.log_set
+    if later is not None and _may_have_path(later, resource):
+        return list(observed.log_pods)
     return observed.of_log_set(owner.uid if owner is not None else "", observed.log_pods)
+
+
+def _may_have_path(log_set: Resource, resource: Resource) -> bool:
+    storage = (log_set.get("spec") or {}).get("sharedStorage") or {}
+    fields = Fields("spec.sharedStorage", storage)
+    return locations.may_overlap(location_of(resource), fields, scope_of(log_set))
 
 
 def _objects(resource: Resource, context: PassContext) -> list[Manifest]:
