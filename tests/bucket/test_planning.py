@@ -2,6 +2,7 @@
 """Whose a path is, and what becomes of its data."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,26 @@ def test_data_that_are_kept_do_not_go_to_whoever_waited_for_the_path() -> None:
     assert "bucket.matrixorigin.io/adopt=uid-first" in decided.message
     again = {**own, "status": status(own, decided)}
     assert plan(again, after, logSet=log_set()).phase == "Pending"
+
+
+def _while_it_is_given_back(own: Json, before: Json, after: Json) -> Json:
+    leaving = {**after, "status": before["status"]}
+    return status(own, plan(own, leaving, logSet=log_set()))
+
+
+def _by_a_pass_that_fails_at_once(own: Json, _before: Json, _after: Json) -> Json:
+    return KIND.reporter.report(PassEnd(own, BucketPlan(), failure="cannot be reached")).status
+
+
+@pytest.mark.parametrize("seen_again", [_while_it_is_given_back, _by_a_pass_that_fails_at_once])
+def test_what_happens_meanwhile_does_not_make_who_waited_a_new_database(
+    seen_again: Callable[[Json, Json, Json], Json],
+) -> None:
+    before, after = first_of()
+    own = refused(before)
+    own["status"] = seen_again(own, before, after)
+    decided = plan(own, after, logSet=log_set())
+    assert (decided.phase, decided.problem.get("reason")) == ("Pending", "PathTaken")
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def kept_from(claim: Resource, others: Iterable[Json]) -> Json | None:
     else does who has not adopted them.
     """
     annotations = claim["metadata"].get("annotations") or {}
-    if annotations.get(names.ANNOTATION_ADOPT) or not _was_refused(claim):
+    if annotations.get(names.ANNOTATION_ADOPT) or not was_refused(claim):
         return None
     own, log_set = location_of(claim), _log_set_of(claim)
     for other in _in((RELEASED,), claim, others):
@@ -185,9 +185,12 @@ def has_run(claim: Json) -> bool:
     return bool(annotations.get(names.ANNOTATION_WAS_RUNNING) == "true")
 
 
-def _was_refused(claim: Json) -> bool:
-    """Return whether a claim waits because somebody else had its path."""
-    found = find(claim, ConditionType.SYNCED)
+def was_refused(claim: Json) -> bool:
+    """Return whether a claim waits because somebody else had its path.
+
+    Its condition Ready is the record of that: Synced also tells of a pass that failed.
+    """
+    found = find(claim, ConditionType.READY)
     is_waiting = (_state(claim) or PENDING) == PENDING
     return is_waiting and found.get("reason") == BackupReason.PATH_TAKEN.value
 

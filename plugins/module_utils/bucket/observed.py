@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ..api.types import Manifest, Resource
 from ..backup.task.observed import TaskObserved, existing
 from ..workload.plans import Observed
+from .claims import Owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +53,15 @@ class BucketObserved:
             existing=existing(observed),
         )
 
-    def of_log_set(self, uid: str, found: Sequence[Resource]) -> list[Resource]:
+    def of_log_set(self, owner: Owner | None, found: Sequence[Resource]) -> list[Resource]:
         """Return those of a LogSet: not those of a later one of its name, which are younger.
 
         Args:
-            uid: of the LogSet; empty if it is not known.
+            owner: the LogSet; None if it is not known.
             found: Pods, or sets that refer to the LogSet by its name.
         """
         later = self.log_set["metadata"] if self.log_set is not None else {}
-        if not uid or not later or later.get("uid") == uid:
+        if owner is None or not owner.uid or not later or later.get("uid") == owner.uid:
             return list(found)
         since = str(later.get("creationTimestamp") or "")
         return [one for one in found if str(one["metadata"].get("creationTimestamp")) < since]

@@ -55,6 +55,7 @@ from .claims import (
     owner_of,
     possible_holder,
     predecessor,
+    was_refused,
 )
 from .marking import Marking, mark_of
 from .observed import BucketObserved
@@ -131,7 +132,7 @@ def _asked_for(
     """Grant a path that nobody else has."""
     others = observed.others
     other = holder(resource, others, (IN_USE, DELETING)) or predecessor(resource, others)
-    if other is not None and _is_given_back(other):
+    if other is not None and _is_given_back(other) and not was_refused(resource):
         message = f"{named(other)}, which is giving it back"
         return replace(waiting, message=message, requeue="2s")
     why = named(other) if other is not None else _kept(kept_from(resource, others))
@@ -321,8 +322,7 @@ def _user(resource: Resource, observed: BucketObserved) -> str:
     owner = owner_of(resource)
     if _pods_of(owner, resource, observed):
         return "the Pods of the LogSet"
-    uid = owner.uid if owner is not None else ""
-    for one in observed.of_log_set(uid, [*observed.dn_sets, *observed.cn_sets]):
+    for one in observed.of_log_set(owner, [*observed.dn_sets, *observed.cn_sets]):
         used = (((one.get("deps") or {}).get("logSet") or {}).get("metadata") or {}).get("name")
         if owner is not None and used == owner.name:
             return f"{one['kind']} {one['metadata']['name']}"
@@ -338,7 +338,7 @@ def _pods_of(owner: Owner | None, resource: Resource, observed: BucketObserved) 
     later = observed.log_set
     if later is not None and _may_have_path(later, resource):
         return list(observed.log_pods)
-    return observed.of_log_set(owner.uid if owner is not None else "", observed.log_pods)
+    return observed.of_log_set(owner, observed.log_pods)
 
 
 def _may_have_path(log_set: Resource, resource: Resource) -> bool:

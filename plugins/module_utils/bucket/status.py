@@ -10,7 +10,7 @@ from ..api.types import Resource
 from ..reporting.conditions import condition, paused
 from ..reporting.kstatus import Condition
 from ..reporting.reasons import PATH_MARKED, BackupReason, ConditionType
-from .claims import DELETING, IN_USE, PENDING, RELEASED
+from .claims import DELETING, IN_USE, PENDING, RELEASED, was_refused
 from .plans import BucketPlan
 
 Json = dict[str, Any]
@@ -40,14 +40,16 @@ def status_of(resource: Resource, plan: BucketPlan, failure: str) -> Json:
         **({"progress": plan.facts["progress"]} if "progress" in plan.facts else {}),
         **({"granted": granted} if granted else {}),
         "conditions": [
-            *_conditions(plan, failure, generation),
+            *_conditions(resource, plan, failure, generation),
             *_marked(plan, granted, generation),
             *paused(resource, plan.paused, generation),
         ],
     }
 
 
-def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Condition]:
+def _conditions(
+    resource: Resource, plan: BucketPlan, failure: str, generation: int
+) -> list[Condition]:
     message, is_deleting = failure or plan.invalid or plan.message, plan.phase == DELETING
     usable = plan.phase in (IN_USE, RELEASED) and not plan.invalid
     reasons = {
@@ -55,7 +57,10 @@ def _conditions(plan: BucketPlan, failure: str, generation: int) -> list[Conditi
         RELEASED: BackupReason.RELEASED,
         DELETING: BackupReason.DELETING,
     }
-    is_taken = plan.problem.get("reason") == BackupReason.PATH_TAKEN.value
+    # A pass that failed has not found out that the path is free.
+    is_taken = plan.problem.get("reason") == BackupReason.PATH_TAKEN.value or (
+        bool(failure) and was_refused(resource)
+    )
     waiting = BackupReason.PATH_TAKEN if is_taken else BackupReason.WAITING
     reason = reasons.get(plan.phase, waiting)
     reason = BackupReason.INVALID_SPEC if plan.invalid else reason
