@@ -2,9 +2,10 @@
 """What the claims of log stores record about the log service that they belong to.
 
 Volumes that are kept outlive their LogSet and what is recorded on it. So the record is on their
-claims, too: who founded the log service, and which stores were replaced. A LogSet that finds them
-continues: it neither restarts the count of incarnations, nor lets a store that lost its volume
-found a second HAKeeper beside the one that the other volumes hold.
+claims, too: who founded the log service, which stores were replaced, and where its data are. A
+LogSet that finds them continues: it neither restarts the count of incarnations, nor lets a store
+that lost its volume found a second HAKeeper beside the one that the other volumes hold, nor starts
+beside data that the log does not belong to.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..api import names
+from ..api.fields import Fields
 from ..api.seen import as_seen
 from ..api.types import BootstrapMember, LogSetObserved, Manifest, Resource
+from ..workload.storage import bucket_and_prefix
 from .left_stores import left_stores
 from .pods import recorded
 
@@ -75,12 +78,52 @@ def marks(resource: Resource, claims: Iterable[Claim], decided: LogSetObserved) 
     text = {
         names.ANNOTATION_BOOTSTRAP: _text(decided.get("bootstrap") or []),
         names.ANNOTATION_INCARNATIONS: _text(decided.get("incarnations") or {}),
+        names.ANNOTATION_SHARED_STORAGE: storage_of(resource),
     }
     return [
         _patch(claim, text)
         for _ordinal, claim in data_claims(resource, claims)
         if claim["metadata"].get("uid") not in old and not _carries(claim, text)
     ]
+
+
+def storage_marks(resource: Resource, claims: Iterable[Claim]) -> list[Manifest]:
+    """Return the patches that record on claims where the data are: all that a playbook knows.
+
+    Args:
+        resource: the LogSet of a playbook, which has no record of its own.
+        claims: the live claims with its labels.
+
+    Raises:
+        InvalidSpec: the path of a bucket cannot be read.
+    """
+    text = {names.ANNOTATION_SHARED_STORAGE: storage_of(resource)}
+    found = data_claims(resource, claims)
+    return [_patch(claim, text) for _ordinal, claim in found if not _carries(claim, text)]
+
+
+def storage_of(resource: Resource) -> str:
+    """Return the shared storage of a LogSet as its claims record it.
+
+    The server of a bucket is no part of it: data move with their bucket.
+
+    Args:
+        resource: the LogSet.
+
+    Returns:
+        ``s3://<bucket>/<prefix>``, or ``file://<path>`` with the volume there as JSON, if any.
+
+    Raises:
+        InvalidSpec: the path of a bucket cannot be read.
+    """
+    storage = Fields("spec", resource.get("spec") or {}).table("sharedStorage")
+    if storage.raw("s3") is not None:
+        bucket, prefix = bucket_and_prefix(storage.table("s3"))
+        return f"s3://{bucket}/{prefix}"
+    files = storage.table("fileSystem")
+    volume = files.raw("volume")
+    text = f" {json.dumps(volume, separators=(',', ':'), sort_keys=True)}" if volume else ""
+    return f"file://{files.text('path')}{text}"
 
 
 def data_claims(resource: Resource, claims: Iterable[Claim]) -> list[tuple[int, Claim]]:

@@ -31,6 +31,7 @@ from .admission import (
 )
 from .claims import marks
 from .deleted_claims import require_kept
+from .earlier_data import LOOK_AGAIN, awaits_deletion, require_same_storage
 from .removal import as_part, owner_references, removal_of_log_set
 from .rendering import gossip_name, render_logset
 from .scaling import require_size
@@ -45,6 +46,7 @@ def _render_observed(start: SetStart) -> Plan:
     """Render a LogSet by what was decided about its stores earlier."""
     resource, observed = start.resource, start.observed
     live, claims = observed.live, observed.claims
+    require_same_storage(resource, observed.workload, claims)
     decisions = bootstrap.decided(resource, live, observed.bootstrap, claims)
     patches = []
     if live is not None and live["metadata"].get("uid"):
@@ -99,6 +101,8 @@ def _requeue(seen: SetPass, otherwise: str) -> str:
         return otherwise
     if not seen.plan.invalid:
         otherwise = bucket.requeue(seen.resource, seen.observed, otherwise)
+    elif awaits_deletion(seen.resource, seen.observed.workload, seen.observed.claims):
+        otherwise = LOOK_AGAIN
     stores = status.result_of(seen.observed)
     return status.requeue(seen.resource, seen.pods, stores, otherwise, seen.now)
 

@@ -22,7 +22,7 @@ from ..workload.removal import (
     workload_of,
 )
 from .bootstrap import decided
-from .claims import marks
+from .claims import marks, storage_marks
 
 OWNER = "cluster"
 """Label of the cluster of a LogSet that is deleted, among what was observed."""
@@ -119,10 +119,11 @@ def bucket_deletes(spec: Mapping[str, Any]) -> bool:
 def _last_marks(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> list[Manifest]:
     """Record on claims that stay what was decided last; nothing of it is left elsewhere."""
     annotations = resource["metadata"].get("annotations") or {}
-    stays = not retention_deletes(resource.get("spec") or {})
-    if not stays or names.ANNOTATION_BOOTSTRAP not in annotations:
+    if retention_deletes(resource.get("spec") or {}):
         return []
     try:
+        if names.ANNOTATION_BOOTSTRAP not in annotations:
+            return storage_marks(resource, claims)
         return marks(resource, claims, decided(resource, resource, None))
-    except RenderingError:  # an annotation that cannot be read; earlier records stay
+    except RenderingError:  # an annotation, or the path, that cannot be read; earlier records stay
         return []
