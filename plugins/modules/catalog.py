@@ -98,6 +98,10 @@ observed:
           description: Number of groups of tenants that are not done.
           type: int
           returned: when asked
+        failure:
+          description: What failed last, as MatrixOne logged it, if the catalog stands still.
+          type: str
+          returned: when asked
     canaryAnswer:
       description: What the canary said.
       returned: when asked

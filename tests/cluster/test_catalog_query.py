@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.timestamps import timestamp
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql import (
     LIVENESS,
     Entrance,
@@ -15,6 +17,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.cluster import catalog_query
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.upgrade.catalog import (
+    LAST_FAILURE,
     STATEMENTS,
     Catalog,
 )
@@ -33,8 +36,14 @@ def failing(kind: type[SqlError] = SqlError, *, refused: bool = False, words: st
     return error
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> Catalog:
-    """Return what is found where a database gives these answers by statement."""
+def asked(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], moved: str = "") -> Catalog:
+    """Return what is found where a database gives these answers by statement.
+
+    Args:
+        monkeypatch: takes the place of sessions.
+        answers: by statement; one that is not among them is not to be asked.
+        moved: when the catalog was another one, as the status has it.
+    """
 
     def ask(_place: Entrance, asked: Sequence[tuple[str, Any]], seconds: float) -> Any:
         assert seconds == 6.0
@@ -51,7 +60,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> Catalog:
     monkeypatch.setattr(catalog_query, "ask_all", ask)
     monkeypatch.setattr(catalog_query, "root_login", lambda *_: None)
     monkeypatch.setattr(catalog_query, "entrance", lambda *_: place)
-    return catalog_query.ask_catalog(None, {"metadata": {}}, "mo-proxy", 6.0)
+    status = {"upgrade": {"catalog": {"changedAt": moved}}} if moved else {}
+    return catalog_query.ask_catalog(None, {"metadata": {}, "status": status}, "mo-proxy", 6.0)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +98,39 @@ def test_what_a_database_answers_is_a_result(
     monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], found: Catalog
 ) -> None:
     assert asked(monkeypatch, {**ROWS, **answers}) == found
+
+
+STANDS_STILL = {STATEMENTS[1]: [("2.0.1", "2.0.2", 0, 0)]}
+
+
+@pytest.mark.parametrize(
+    ("answers", "seconds", "failure"),
+    [
+        pytest.param(STANDS_STILL, None, "", id="the status says nothing of it yet"),
+        pytest.param(STANDS_STILL, 20, "", id="it has moved lately"),
+        pytest.param({}, 600, "", id="it is complete"),
+        pytest.param(
+            {**STANDS_STILL, LAST_FAILURE[0]: [('{"error":"no such table t"}',)]},
+            40,
+            "no such table t",
+            id="it stands still",
+        ),
+        pytest.param(
+            {**STANDS_STILL, LAST_FAILURE[0]: failing(words="no such table")},
+            40,
+            "",
+            id="there is no log",
+        ),
+    ],
+)
+def test_a_catalog_that_stands_still_is_asked_why(
+    monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any], seconds: int | None, failure: str
+) -> None:
+    moved = "" if seconds is None else timestamp(time.time() - seconds)
+
+    found = asked(monkeypatch, {LIVENESS[0]: [(1,)], **ROWS, **answers}, moved)
+
+    assert (found.problem, found.version, found.failure) == ("", "2.0.1", failure)
 
 
 def test_so_is_a_credential_that_does_not_exist(monkeypatch: pytest.MonkeyPatch) -> None:

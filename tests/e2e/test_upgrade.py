@@ -135,7 +135,7 @@ def test_an_upgrade_waits_for_a_proven_backup_and_ends_in_the_catalog(
             assert "is not proven" in str(_upgrade(cluster)) or _in_phase(cluster, "Held")
             assert _pods(cluster) == before
             ended = rehearsed(cluster, "before", target)
-            assert (ended["result"], ended["version"]) == ("Passed", target)
+            assert (ended["result"], ended["version"]) == ("Passed", target), ended
             assert _results(cluster)["Backup"] == "Failed", "of another version"
             assert _pods(cluster) == before
             cluster.patch("mo", "mo", {"spec": {"upgrade": {"paused": True}}})

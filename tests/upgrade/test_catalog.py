@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -52,6 +53,39 @@ def test_a_catalog_is_complete_when_its_newest_version_is_ready_and_nothing_is_o
 def test_other_rows_are_none(versions: Any, steps: Any, tenants: Any) -> None:
     with pytest.raises((ValueError, TypeError, IndexError)):
         Catalog.of(versions, steps, tenants)
+
+
+PITR = (
+    "UpgradeEntry type:0 schema: mo_catalog.mo_pitr, upgrade sql: alter table mo_pitr\n\tadd kind"
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "failure"),
+    [
+        ([], ""),
+        ([('{"error":"no such table t","version":"4.0.0"}',)], "no such table t"),
+        (
+            [(json.dumps({"error": "no such table t", "upgrade entry": PITR}),)],
+            "no such table t (alter table mo_pitr add kind)",
+        ),
+        ([(json.dumps({"error": "e" * 400, "upgrade entry": PITR}),)], "e" * 299 + "…"),
+        ([('{"message":"something else"}',)], ""),
+        ([("[1]",)], ""),
+        ([("no JSON",)], ""),
+        ([(None,)], ""),
+        ([()], ""),
+    ],
+)
+def test_what_failed_last_is_told_as_it_was_logged(rows: Any, failure: str) -> None:
+    """What is logged changes while the catalog is the same, and does not count as progress."""
+    plain = Catalog.of([("3.0.2", 3, 2), ("4.0.6", 5, 0)], [("3.0.2", "4.0.0", 0, 0)], NONE_LEFT)
+
+    found = plain.with_failure(rows)
+
+    assert (found.failure, found) == (failure, plain)
+    told = f"; MatrixOne logged: {failure}" if failure else ""
+    assert found.summary == f"{plain.summary}{told}"
 
 
 def test_nothing_is_known_of_a_catalog_that_was_not_read() -> None:

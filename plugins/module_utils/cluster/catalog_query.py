@@ -3,18 +3,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
+from ..api.timestamps import unix_time
 from ..backup.verification.checks import Check
 from ..clients.kubernetes.applying import Writer
 from ..clients.kubernetes.errors import KubeError
 from ..clients.kubernetes.session import Session
-from ..clients.sql import LIVENESS, LoginRefused, SqlError, ask_all
-from ..upgrade.catalog import STATEMENTS, Catalog
+from ..clients.sql import LIVENESS, Entrance, LoginRefused, SqlError, ask_all
+from ..upgrade.catalog import LAST_FAILURE, STATEMENTS, Catalog
 from .logins import entrance, root_login
 
 Json = Mapping[str, Any]
+
+_STILL_SECONDS: Final = 30.0
+"""How long a catalog has not moved when it is asked why. Most steps are done in less."""
 
 
 def ask_catalog(session: Session, resource: Json, service: str, seconds: float) -> Catalog:
@@ -34,13 +39,27 @@ def ask_catalog(session: Session, resource: Json, service: str, seconds: float) 
     asked = (LIVENESS, *((text, ()) for text in STATEMENTS))
     try:
         _alive, *rows = ask_all(place, asked, seconds)
-        return Catalog.of(*rows)
+        found = Catalog.of(*rows)
     except LoginRefused as error:
         return Catalog(problem=error.said())
     except SqlError as error:
         return Catalog(problem=error.said(), serves=error.refused and error.answered > 0)
     except ValueError as error:
         return Catalog(problem=f"the rows of the catalog cannot be read: {error}")
+    return found if found.is_complete else _explained(found, resource, place, seconds)
+
+
+def _explained(found: Catalog, resource: Json, place: Entrance, seconds: float) -> Catalog:
+    """Return a catalog with what failed last, if it stands still and the log tells."""
+    upgrade = (resource.get("status") or {}).get("upgrade") or {}
+    moved = (upgrade.get("catalog") or {}).get("changedAt")
+    if not moved or time.time() - unix_time(moved) < _STILL_SECONDS:
+        return found
+    try:
+        (rows,) = ask_all(place, [LAST_FAILURE], seconds)
+    except SqlError:
+        return found
+    return found.with_failure(rows)
 
 
 def ask_canary(

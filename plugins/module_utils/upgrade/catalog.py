@@ -2,12 +2,14 @@
 """How far the catalog of a database is, by the rows in which MatrixOne records it.
 
 A compute node of a newer version adds a row to `mo_version` and steps to `mo_upgrade`, and then
-works on them in the background; what goes wrong is only logged. So the rows are what can be seen.
+works on them in the background; what goes wrong is only logged. So the rows are what can be seen,
+and the log, which MatrixOne keeps in tables, tells why they do not change.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -25,6 +27,17 @@ STATEMENTS: Final = (
     "select count(*) from mo_catalog.mo_upgrade_tenant where ready = 0",
 )
 """What is asked: the arguments of `Catalog.of`, in order."""
+LAST_FAILURE: Final = (
+    (
+        "select extra from system.log_info where level = 'error' and message like %s "
+        "and timestamp > date_sub(now(), interval 10 minute) order by timestamp desc limit 1"
+    ),
+    ("% upgrade entry execute error",),
+)
+"""What is asked of a catalog that stands still. Since 2.0, MatrixOne logs each statement of an
+upgrade that failed by such a message (pkg/bootstrap/versions), and tries it again all the time."""
+_LONGEST: Final = 300
+"""Characters of what was logged that a message has; a statement may be a whole table."""
 READY: Final = 2
 _NAMES: Final = {0: "created", 1: "upgrading tenants", READY: "ready"}
 
@@ -43,6 +56,8 @@ class Catalog:
         steps: how many are not done.
         tenants: how many tenants the first one still has to upgrade.
         tasks: parts of tenants that are not done.
+        failure: what failed last, as it was logged; empty if that is unknown or nothing did. It
+            comes and goes while the catalog is the same.
     """
 
     problem: str = ""
@@ -54,6 +69,7 @@ class Catalog:
     steps: int = 0
     tenants: int = 0
     tasks: int = 0
+    failure: str = dataclasses.field(default="", compare=False)
 
     @classmethod
     def of(cls, found: Sequence[Row], steps: Sequence[Row], tenants: Sequence[Row]) -> Self:
@@ -94,6 +110,10 @@ class Catalog:
         """Return it as it travels through variables of Ansible."""
         return dataclasses.asdict(self)
 
+    def with_failure(self, found: Sequence[Row]) -> Self:
+        """Return it with what the rows of `LAST_FAILURE` say."""
+        return dataclasses.replace(self, failure=_failure(found))
+
     @property
     def is_complete(self) -> bool:
         """Whether it is at the final step of a version, with all tenants."""
@@ -119,7 +139,21 @@ class Catalog:
             more.append(f"{self.steps} steps to do, next {self.step}{left}")
         elif self.tasks:
             more.append(f"{self.tasks} groups of tenants to do")
+        if self.failure:
+            more.append(f"MatrixOne logged: {self.failure}")
         return "the catalog is not complete: " + "; ".join(more)
+
+
+def _failure(found: Sequence[Row]) -> str:
+    """Return error and statement of a row of `LAST_FAILURE`; empty if there is none, or another."""
+    try:
+        logged = json.loads(found[0][0])
+        error, entry = str(logged["error"]), str(logged.get("upgrade entry") or "")
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return ""
+    statement = " ".join(entry.partition("upgrade sql: ")[2].split())
+    text = f"{error} ({statement})" if statement else error
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def _order(row: tuple[str, int, int]) -> tuple[tuple[int, int, int], int]:

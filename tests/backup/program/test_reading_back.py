@@ -43,6 +43,7 @@ from ansible_collections.matrixorigin.matrixone.plugins.module_utils.clients.sql
     Statement,
 )
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.upgrade.catalog import (
+    LAST_FAILURE,
     STATEMENTS,
 )
 
@@ -97,7 +98,7 @@ class Database:
         text, values = statement
         if statement == checks.TABLES:
             return TABLES
-        if text in STATEMENTS:
+        if text in STATEMENTS or statement == LAST_FAILURE:
             return self.catalog(text)
         if statement == sql.LIVENESS:
             if self.left:
@@ -309,3 +310,30 @@ def test_a_rehearsal_fails_if_the_catalog_stands_still(
     found = read_back(ENTRANCE, (), 1, Hurried(), database.ask, "2.1.0")
     assert (found.tables, result_of(found)) == (3, result)
     assert problem in found.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("logged", "told"),
+    [
+        ([('{"error":"no such table t"}',)], "; MatrixOne logged: no such table t"),
+        ([], ""),
+        (refused("no such table system.log_info"), ""),
+        (lost(), ""),
+    ],
+    ids=["logged", "nothing logged", "no log", "no answer"],
+)
+def test_a_rehearsal_tells_what_matrixone_logged(logged: Any, told: str) -> None:
+    """Its database is deleted afterwards, and the log with it."""
+    stands_still = Upgrade(2, 0)
+
+    def answer(text: str) -> Any:
+        if text != LAST_FAILURE[0]:
+            return stands_still.answer(text)
+        if isinstance(logged, Exception):
+            raise logged
+        return logged
+
+    database = Database([GOOD], catalog=answer)
+    found = read_back(ENTRANCE, (), 1, Hurried(), database.ask, "2.1.0")
+    assert found.problems[0].endswith(f"next 2.0.5 to 2.1.0, 1 tenants left{told}")
+    assert result_of(found) == verdicts.FAILED

@@ -23,7 +23,7 @@ its catalog by a version of its own, and a new version adds its row within ten s
 
 def await_upgrade(
     target: Version | None, ask: Callable[[], Catalog], sleep: Callable[[float], None]
-) -> str:
+) -> Catalog | None:
     """Wait until a catalog is that of the new version, with all tenants.
 
     Args:
@@ -32,14 +32,14 @@ def await_upgrade(
         sleep: waits, and ends by an error when the task must end.
 
     Returns:
-        Where it stands still; empty if it is complete.
+        The catalog as it stands still; None if it is complete.
     """
     last, same = ask(), 0
     while True:
         if last.is_complete and (same >= SETTLED or (target and last.release == target.release)):
-            return ""
+            return None
         if same >= STILL:
-            return last.summary
+            return last
         sleep(PAUSE_SECONDS)
         found = ask()
         last, same = found, same + 1 if found == last else 0

@@ -17,7 +17,7 @@ from typing import Any, Final
 from ...api import versions
 from ...clients import sql
 from ...clients.sql import Entrance, Statement
-from ...upgrade.catalog import STATEMENTS, Catalog
+from ...upgrade.catalog import LAST_FAILURE, STATEMENTS, Catalog
 from ..task.tasks import Amount, Reason, Step
 from ..verification import checks
 from ..verification.checks import Check
@@ -39,6 +39,8 @@ _LIVENESS_ATTEMPTS: Final = 100
 """How many times a database that was lost is asked for any answer: five minutes at least."""
 _LIVENESS_SECONDS: Final = 10.0
 _LIVENESS_PAUSE: Final = 3.0
+_LOG_SECONDS: Final = 30.0
+"""How long the log may take to tell why a catalog stands still."""
 
 
 @dataclass(slots=True)
@@ -148,9 +150,10 @@ def _await_catalog(
 ) -> None:
     """Wait for the upgrade of the catalog and note where it stands still."""
     try:
-        left = await_upgrade(
+        still = await_upgrade(
             versions.parse(upgraded_to), lambda: questions.put(questions.catalog), progress.sleep
         )
+        left = questions.explained(still).summary if still else ""
     except Refused as error:
         left = f"the database does not show it: {error}"
     except Unanswered as error:
@@ -206,6 +209,14 @@ class _Questions:
             return Catalog.of(*rows)
         except ValueError as error:
             raise Unanswered(Reason.STATEMENT_FAILED, str(error)) from error
+
+    def explained(self, still: Catalog) -> Catalog:
+        """Return a catalog that stands still with what failed last, if the log tells."""
+        seconds = min(_LOG_SECONDS, self._progress.seconds_left)
+        try:
+            return still.with_failure(self._ask(self._entrance, LAST_FAILURE, seconds))
+        except sql.SqlError:
+            return still
 
     def tables(self) -> list[Table]:
         """Return all tables.
