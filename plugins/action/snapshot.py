@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..module_utils.api import versions
 from ..module_utils.api.errors import InvalidSpec
 from ..module_utils.snapshot import snapshots
 from ..module_utils.snapshot.scopes import Scope, record_name
@@ -63,7 +64,8 @@ class ActionModule(VersionsAction):
         require_restorable(database, scope, snapshots.at(name), f"in snapshot {name}")
         if not self.dry_run:
             self.say(f"Restoring {scope} from snapshot {name}")
-            database.ask(snapshots.restoring(name, scope))
+            [(said,)] = database.ask(snapshots.VERSION)
+            database.ask(snapshots.restoring(name, scope, versions.reported(str(said))))
         return _result(snapshot, snapshot, changed=True)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.errors import InvalidSpec
+from ansible_collections.matrixorigin.matrixone.plugins.module_utils.api.versions import Version
 from ansible_collections.matrixorigin.matrixone.plugins.module_utils.snapshot import (
     moments,
     ranges,
@@ -26,17 +27,35 @@ from hypothesis import strategies as st
 
 NOON = datetime(2026, 11, 23, 12, tzinfo=UTC)
 DAY = Length(1, "d")
-TABLE = Scope("sys", "shop", "orders")
+DATABASE, TABLE = Scope("sys", "shop"), Scope("sys", "shop", "orders")
+OLD, NEW = Version(3, 0, 18), Version(4, 0, 0)
 STATEMENTS: list[tuple[tuple[str, tuple[Any, ...]], str, tuple[Any, ...]]] = [
     (snapshots.creating("s", Scope()), "CREATE SNAPSHOT `s` FOR CLUSTER", ()),
     (snapshots.creating("s", Scope("a1")), "CREATE SNAPSHOT `s` FOR ACCOUNT `a1`", ()),
     (snapshots.dropping("s"), "DROP SNAPSHOT `s`", ()),
-    (snapshots.restoring("s", Scope()), "RESTORE CLUSTER FROM SNAPSHOT `s`", ()),
-    (snapshots.restoring("s", Scope("a1")), "RESTORE ACCOUNT `a1` FROM SNAPSHOT `s`", ()),
+    (snapshots.restoring("s", Scope(), OLD), "RESTORE CLUSTER FROM SNAPSHOT `s`", ()),
+    (snapshots.restoring("s", Scope("a1"), OLD), "RESTORE ACCOUNT `a1` FROM SNAPSHOT `s`", ()),
     (
-        snapshots.restoring("s", TABLE),
+        snapshots.restoring("s", DATABASE, OLD),
+        "RESTORE ACCOUNT `sys` DATABASE `shop` FROM SNAPSHOT `s`",
+        (),
+    ),
+    (
+        snapshots.restoring("s", TABLE, None),
         "RESTORE ACCOUNT `sys` DATABASE `shop` TABLE `orders` FROM SNAPSHOT `s`",
         (),
+    ),
+    (snapshots.restoring("s", Scope(), NEW), "RESTORE CLUSTER {SNAPSHOT = %s}", ("s",)),
+    (snapshots.restoring("s", Scope("a1"), NEW), "RESTORE ACCOUNT `a1` {SNAPSHOT = %s}", ("s",)),
+    (
+        snapshots.restoring("s", DATABASE, NEW),
+        "RESTORE DATABASE `sys`.`shop` {SNAPSHOT = %s}",
+        ("s",),
+    ),
+    (
+        snapshots.restoring("s", TABLE, NEW),
+        "RESTORE TABLE `sys`.`shop`.`orders` {SNAPSHOT = %s}",
+        ("s",),
     ),
     (ranges.creating("p", Scope(), DAY, "sys"), "CREATE PITR `p` FOR CLUSTER RANGE 1 %s", ("d",)),
     (ranges.creating("p", Scope("sys"), DAY, "sys"), "CREATE PITR `p` RANGE 1 %s", ("d",)),

@@ -79,6 +79,8 @@ class Version:
         return self.minor == base.minor and self.patch >= base.patch
 
 
+_REPORTED: Final = "-MatrixOne-"
+"""What a database reports has it before its version, and the version of MySQL before that."""
 _FIRST_DATE: Final = 1000
 """From here on, the first number of a tag is a year, a day or a commit, and no major version."""
 NEWEST_OPERATOR_VERSION: Final = Version(1, 4, 0)
@@ -95,6 +97,16 @@ def parse(text: str) -> Version | None:
     """
     found = _parse_numbers(text)
     return found if found is not None and found.major < _FIRST_DATE else None
+
+
+def reported(text: str) -> Version | None:
+    """Read what ``select version()`` answers: ``8.0.30-MatrixOne-v3.0.4``, or the version alone.
+
+    Returns:
+        The version; None for builds that report a commit, which may have digits only.
+    """
+    found = text.rpartition(_REPORTED)[2]
+    return parse(found) if "." in found else None
 
 
 def _parse_numbers(text: str) -> Version | None:

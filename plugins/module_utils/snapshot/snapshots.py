@@ -5,13 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from ..api.versions import Version
 from .moments import of_nanoseconds
-from .scopes import ACCOUNT, CLUSTER, DATABASE, Scope, quoted
+from .scopes import ACCOUNT, CLUSTER, DATABASE, TABLE, Scope, quoted
 
 Statement = tuple[str, tuple[Any, ...]]
 """As `clients.sql` has it."""
+VERSION: Final[Statement] = ("select version()", ())
+"""What is asked before a restore, whose statement depends on the answer."""
+_NAMES_WITH_DOTS: Final = 4
+"""First major version whose statement is ``RESTORE TABLE a.d.t {SNAPSHOT = 's'}``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,18 @@ def dropping(name: str) -> Statement:
     return f"DROP SNAPSHOT {quoted(name)}", ()
 
 
-def restoring(name: str, scope: Scope) -> Statement:
-    """Return the statement that replaces what is there by what the snapshot has of it."""
-    return f"RESTORE {_restored(scope)} FROM SNAPSHOT {quoted(name)}", ()
+def restoring(name: str, scope: Scope, version: Version | None) -> Statement:
+    """Return the statement that replaces what is there by what the snapshot has of it.
+
+    Args:
+        name: of the snapshot.
+        scope: what is replaced.
+        version: of the database; None if it reports none.
+    """
+    if version is not None and version.major >= _NAMES_WITH_DOTS:
+        text, values = at(name)
+        return f"RESTORE {_with_dots(scope)} {text}", values
+    return f"RESTORE {_in_words(scope)} FROM SNAPSHOT {quoted(name)}", ()
 
 
 def at(name: str) -> Statement:
@@ -75,10 +89,17 @@ def at(name: str) -> Statement:
     return "{SNAPSHOT = %s}", (name,)
 
 
-def _restored(scope: Scope) -> str:
+def _in_words(scope: Scope) -> str:
     if scope.level == CLUSTER:
         return CLUSTER.upper()
     words = [ACCOUNT.upper(), quoted(scope.account)]
-    for word, name in ((DATABASE, scope.database), ("table", scope.table)):
+    for word, name in ((DATABASE, scope.database), (TABLE, scope.table)):
         words += [word.upper(), quoted(name)] if name else []
     return " ".join(words)
+
+
+def _with_dots(scope: Scope) -> str:
+    if scope.level == CLUSTER:
+        return CLUSTER.upper()
+    parts = (scope.account, scope.database, scope.table)
+    return f"{scope.level.upper()} {'.'.join(quoted(part) for part in parts if part)}"

@@ -6,10 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ..api.versions import Version, parse
-
-_REPORTED: Final = "-MatrixOne-"
-"""What ``select version()`` answers has it before the version: ``8.0.30-MatrixOne-v3.0.4``."""
+from ..api.versions import Version, parse, reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +17,30 @@ class Failure:
         origin: numbers of the versions from which it fails: a release, or one version of it.
         since: the oldest release to which it fails.
         what: what becomes of the database.
+        until: the newest version of which that is known; None if all later ones count.
     """
 
     origin: tuple[int, ...]
     since: tuple[int, int]
     what: str
+    until: tuple[int, int, int] | None = None
 
     def concerns(self, origin: Version, target: Version) -> bool:
         """Return whether it is about these versions."""
         starts = origin.numbers[: len(self.origin)] == self.origin
-        return starts and target.release >= self.since
+        ends = self.until is not None and target.numbers > self.until
+        return starts and target.release >= self.since and not ends
 
 
+_BEFORE_ITS_TABLE: Final = (
+    "the upgrade of the catalog never completes, because it changes mo_catalog.mo_pitr before it "
+    "creates a table that this needs (mo_feature_registry); upgrade to 4.1 first"
+)
 FAILURES: Final = (
     Failure((1, 3), (2, 0), "the new version cannot read the catalog, and no login succeeds"),
     Failure((2, 0, 1), (3, 0), "the upgrade of the catalog never completes"),
+    # Seen from 3.0.14. All older catalogs take the same steps (pkg/bootstrap/versions/v4_0_0).
+    *(Failure((major,), (4, 2), _BEFORE_ITS_TABLE, until=(4, 2, 0)) for major in (1, 2, 3)),
 )
 """As seen on running databases, see docs/versions.md."""
 
@@ -56,9 +62,7 @@ def problem_of_restore(written_by: str, runs: str) -> str:
         written_by: what the database of the backup reported as its version.
         runs: version of the one that is to run on it; empty if that is unknown.
     """
-    reported = written_by.rpartition(_REPORTED)[2]
-    # Some builds report a commit, which may have digits only.
-    origin, target = parse(reported) if "." in reported else None, parse(runs)
+    origin, target = reported(written_by), parse(runs)
     if origin is None or target is None:
         return ""
     if target.release < origin.release:
