@@ -141,6 +141,7 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
     retry = fields.optional("retry", "Retry")
     probe = fields.optional("probe", "Probe")
     period = _period(fields, env)
+    manage_status = fields.flag("manageStatus", default=True)
     kind = _kind(fields)
     for value, name in ((kind.version, "version"), (kind.kind, "kind")):
         if not value:
@@ -152,7 +153,8 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         max_runner_artifacts=fields.integer("maxRunnerArtifacts", 0) or DEFAULT_ARTIFACTS,
         reconcile_period=period,
         finalizer=_finalizer(finalizer, cwd, env) if finalizer else None,
-        manage_status=fields.flag("manageStatus", default=True),
+        manage_status=manage_status,
+        report_last_run=_reports_last_run(fields, manage_status=manage_status),
         watch_dependent_resources=fields.flag("watchDependentResources", default=True),
         watch_cluster_scoped_resources=fields.flag("watchClusterScopedResources", default=False),
         all_namespaces_only=fields.flag("allNamespacesOnly", default=False),
@@ -178,6 +180,14 @@ def _watch(fields: Fields, cwd: Path, env: Mapping[str, str]) -> Watch:
         isolation=_isolation(fields.text("isolation")),
         unknown_keys=fields.leftover(),
     )
+
+
+def _reports_last_run(fields: Fields, *, manage_status: bool) -> bool:
+    """Whether ``status.lastRun`` is written; it may not be where the runner leaves the status."""
+    is_asked = fields.flag("reportLastRun", default=False)
+    if is_asked and not manage_status:
+        raise ConfigError("reportLastRun requires manageStatus, which is false")
+    return is_asked
 
 
 def _annotations(fields: Fields) -> DependentAnnotations:

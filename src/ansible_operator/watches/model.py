@@ -184,6 +184,7 @@ class Watch:
         reconcile_period: seconds between periodic runs; 0 means the flag's value.
         selector: None or empty selects every object.
         ignored_namespaces: namespaces whose objects are left alone.
+        report_last_run: whether ``status.lastRun`` is written with the conditions.
         watch_dependent_annotations: which annotation-only changes of dependents trigger a run.
         all_namespaces_only: whether the entry is left out when ``WATCH_NAMESPACE`` restricts the
             operator, which then may lack the right to a cluster-scoped kind.
@@ -209,6 +210,7 @@ class Watch:
     reconcile_period: float = 0.0
     finalizer: Finalizer | None = None
     manage_status: bool = True
+    report_last_run: bool = False
     watch_dependent_resources: bool = True
     watch_cluster_scoped_resources: bool = False
     all_namespaces_only: bool = False

@@ -97,6 +97,23 @@ def test_a_failure_is_reported_and_retried_until_success(
     assert len(events.split()) == 2, "repeated failures are one Event, counted up"
 
 
+def test_the_last_run_is_in_the_status(cluster: Cluster, operator: Operator) -> None:
+    def last() -> dict[str, Any]:
+        status = cluster.get("probes", "reported").get("status") or {}
+        return dict(status.get("lastRun") or {})
+
+    cluster.create("Probe", "reported", {"behave": "fail", "text": "x"})
+    failed = eventually(last)
+    assert (failed["result"], failed["failedTask"]) == ("Failed", "Fail with words")
+    assert failed["duration"].endswith("s")
+
+    cluster.create("Probe", "reported", {"behave": "succeed"})
+    succeeded = eventually(lambda: last() if last()["result"] == "Succeeded" else {})
+    assert succeeded.keys() == {"result", "startTime", "duration", "changed"}
+    assert succeeded["startTime"] >= failed["startTime"]
+    cluster.kubectl("delete", "probes", "reported")
+
+
 def test_a_rescued_failure_is_a_success(cluster: Cluster, operator: Operator) -> None:
     cluster.create("Probe", "rescued", {"behave": "rescue"})
     cluster.wait_for("probes", "rescued", "Successful")

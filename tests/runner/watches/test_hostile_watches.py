@@ -93,7 +93,7 @@ PLAIN = (
     "version", "group", "kind", "playbook", "role", "vars", "reconcilePeriod", "runTimeout",
     "reconcilePeriodVariable", "maxRunnerArtifacts", "maxConcurrentReconciles", "manageStatus",
     "watchDependentResources", "watchDependentAnnotations", "snakeCaseParameters", "markUnsafe",
-    "ignoreNamespacesVariable", "precheck", "isolation", "KIND", "Vars",
+    "ignoreNamespacesVariable", "precheck", "isolation", "reportLastRun", "KIND", "Vars",
 )  # fmt: skip
 DURATIONS = (
     "",

@@ -286,6 +286,10 @@ PLAY = "playbook: playbook.yml"
         ),
         (entry(f'{PLAY}, manageStatus: "yes"'), "cannot unmarshal string into Go"),
         (entry(f"{PLAY}, manageStatus: invalid"), "cannot unmarshal string into Go"),
+        (
+            entry(f"{PLAY}, reportLastRun: true, manageStatus: false"),
+            "reportLastRun requires manageStatus",
+        ),
         (entry("vars: {}"), "must specify Role or Playbook"),
         (entry("playbook: nope.yml"), "playbook: {cwd}/nope.yml was not found"),
         (entry("role: nope"), "role: nope was not found"),

@@ -126,9 +126,14 @@ class Controller:
         return None if current(cached.get("status")) else cached
 
     def _report(self, *, quiet: bool = False, first: bool = False) -> StatusReport:
-        managed = self.controlled.watch.manage_status
+        watch = self.controlled.watch
         return StatusReport(
-            self.objects, self.transitions, managed=managed, quiet=quiet, first=first
+            self.objects,
+            self.transitions,
+            managed=watch.manage_status,
+            quiet=quiet,
+            first=first,
+            last_run=watch.report_last_run,
         )
 
     def _is_ours(self, obj: Object) -> bool:
@@ -205,15 +210,17 @@ class Controller:
         self, obj: Object, trigger: Trigger, report: StatusReport, *, finalizing: bool
     ) -> PlayResult:
         gvk = str(self.controlled.gvk)
-        started = time.monotonic()
+        moment, started = self.transitions.clock(), time.monotonic()
         given = self.orphaning.as_requested(obj) if finalizing else obj
         try:
-            return await self.runs.play(given, trigger, report.look, finalizing=finalizing)
+            outcome = await self.runs.play(given, trigger, report.look, finalizing=finalizing)
         except (EngineError, OSError) as error:
             await self._mark_error(obj, "Unable to run reconciliation", report)
             raise ReconcileError(f"Unable to run reconciliation: {error}") from error
         finally:
             metrics.RECONCILES.labels(gvk).observe(time.monotonic() - started)
+        outcome.started, outcome.seconds = moment, time.monotonic() - started
+        return outcome
 
     async def _mark_interrupted(self, obj: Object, report: StatusReport) -> None:
         """Leave no condition behind that reports a run under way."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live reads and conditional writes of one controller's objects."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible_operator.errors import KubeError
@@ -49,9 +49,17 @@ class ObjectStore:
             raise
 
     async def change_conditions(
-        self, obj: Object, change: Callable[[list[Condition]], list[Condition]]
+        self,
+        obj: Object,
+        change: Callable[[list[Condition]], list[Condition]],
+        more: Mapping[str, Any] | None = None,
     ) -> Object | None:
         """Apply a pure change to the conditions; write only what differs.
+
+        Args:
+            obj: as it is known.
+            change: of its conditions.
+            more: fields of the status that are written, too, as a merge patch.
 
         A conflict is solved by reading again and changing what was found, so neither our
         conditions nor anybody else's are lost.
@@ -66,9 +74,9 @@ class ObjectStore:
         def patch(now: Object) -> dict[str, Any] | None:
             status = now.get("status")
             desired = change(conditions.current(status))
-            if isinstance(status, dict) and status.get("conditions") == desired:
+            if isinstance(status, dict) and status.get("conditions") == desired and not more:
                 return None
-            return {"status": {"conditions": desired}}
+            return {"status": {**(more or {}), "conditions": desired}}
 
         return await self._patch(obj, patch, "status")
 

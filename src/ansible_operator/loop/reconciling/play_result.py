@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a run, from its events."""
 
+import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,14 +27,21 @@ class PlayResult:
         failures: messages of what failed in the end; empty for a success.
         result: the recap of ``localhost``.
         recap: text of the play recap.
+        started: when the run began; None if that was not measured.
+        seconds: how long it took.
+        failed_task: name of the task that failed last, and was not rescued; empty if none did.
     """
 
     requeue_after: float | None = None
     failures: list[str] = field(default_factory=list)
     result: AnsibleResult = field(default_factory=AnsibleResult)
     recap: str = ""
+    started: datetime.datetime | None = None
+    seconds: float = 0.0
+    failed_task: str = ""
     _messages: dict[str, list[str]] = field(default_factory=dict)
     _unreachable: dict[str, str] = field(default_factory=dict)
+    _last_failed: str = ""
     _stats: JobEvent | None = None
 
     def take(self, event: JobEvent) -> None:
@@ -42,8 +50,10 @@ class PlayResult:
         result = data.get("res") or {}
         if kind == "runner_on_failed" and not data.get("ignore_errors"):
             self._messages.setdefault(data.get("host", ""), []).append(_message(result))
+            self._last_failed = str(data.get("task") or "")
         elif kind == "runner_on_unreachable":
             self._unreachable[data.get("host", "")] = _message(result)
+            self._last_failed = str(data.get("task") or "")
         elif kind == "runner_on_ok" and _short_name(data) == "requeue_after":
             self._take_period(result)
         elif kind == "playbook_on_stats":
@@ -72,6 +82,7 @@ class PlayResult:
             completion=completion_time(str(self._stats.get("created") or "")),
         )
         self.failures = [_shortened(text) for text in self._final_failures(data)]
+        self.failed_task = self._last_failed if self.failures else ""
         if run.status in {RunStatus.TIMEOUT, RunStatus.CANCELED}:
             self.failures.append(_without_stats(run))
 

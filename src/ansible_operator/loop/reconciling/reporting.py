@@ -12,7 +12,8 @@ reported, in its variables and on the server: roles rely on a status that is the
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ansible_operator.errors import KubeError
 from ansible_operator.kube.interface import Object
@@ -26,6 +27,7 @@ from ansible_operator.loop.reconciling.conditions import (
     Transitions,
     current,
 )
+from ansible_operator.loop.reconciling.last_run import last_run
 from ansible_operator.loop.reconciling.objects import ObjectStore
 from ansible_operator.loop.reconciling.play_result import PlayResult
 
@@ -54,6 +56,7 @@ class StatusReport:
         managed: whether the runner writes the status at all.
         quiet: whether the run may write nothing.
         first: whether no run of the object was ever reported.
+        last_run: whether ``status.lastRun`` is written with the conditions.
     """
 
     def __init__(
@@ -64,12 +67,14 @@ class StatusReport:
         managed: bool,
         quiet: bool,
         first: bool = False,
+        last_run: bool = False,
     ) -> None:
         self._objects = objects
         self._transitions = transitions
         self._managed = managed
         self._quiet = quiet
         self._first = first
+        self._last_run = last_run
         self._marked = not (quiet or first)
         self._begun: Object = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -148,11 +153,14 @@ class StatusReport:
         changed = bool(outcome.failures or outcome.result.changed)
         if self._quiet and not self._marked and not changed:
             return obj
+        more = {"lastRun": last_run(outcome)} if self._last_run else None
         if outcome.failures:
             return await self._change(
-                obj, lambda now: self._transitions.failed(now, message, outcome.result)
+                obj, lambda now: self._transitions.failed(now, message, outcome.result), more
             )
-        return await self._change(obj, lambda now: self._transitions.succeeded(now, outcome.result))
+        return await self._change(
+            obj, lambda now: self._transitions.succeeded(now, outcome.result), more
+        )
 
     async def error(self, obj: Object, message: str) -> Object | None:
         """No run could be done, or it was interrupted.
@@ -163,10 +171,12 @@ class StatusReport:
         await self._stop_late()
         return await self._change(obj, lambda now: self._transitions.errored(now, message))
 
-    async def _change(self, obj: Object, change: _Change) -> Object | None:
+    async def _change(
+        self, obj: Object, change: _Change, more: Mapping[str, Any] | None = None
+    ) -> Object | None:
         """Write a change, after the beginning of the run if that was kept quiet."""
         if not self._managed:
             return obj
         first = (lambda now: now) if self._marked else self._transitions.running
         latest = self._marked_late or obj
-        return await self._objects.change_conditions(latest, lambda now: change(first(now)))
+        return await self._objects.change_conditions(latest, lambda now: change(first(now)), more)

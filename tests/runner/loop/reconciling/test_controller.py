@@ -6,6 +6,7 @@ import contextlib
 import copy
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from ansible_operator.loop.reconciling.controller import Controller, ReconcileEr
 from ansible_operator.loop.reconciling.objects import ObjectStore
 from ansible_operator.loop.reconciling.play_result import PlayResult
 from ansible_operator.loop.settings import Controlled
-from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch
+from ansible_operator.watches import Finalizer, KindName, PlayPath, Watch, parse_duration
 
 KIND = KindName("g.example.com", "v1", "K")
 RESOURCE = ResourceType(GroupVersionKind(*KIND), "ks", namespaced=True)
@@ -57,6 +58,7 @@ class World:
         self.during: Callable[[], None] = lambda: None
         self.played: list[bool] = []
         self.failures: list[str] = []
+        self.failed_task = ""
         self.changed = 1
         self.requeue_after: float | None = None
         self.forgotten = 0
@@ -137,6 +139,7 @@ class World:
         await asyncio.sleep(self.seconds)
         outcome = PlayResult(failures=list(self.failures), requeue_after=self.requeue_after)
         outcome.result = type(outcome.result)(ok=1, changed=self.changed)
+        outcome.failed_task = self.failed_task
         return outcome
 
     async def is_up_to_date(self, _obj: Object, _trigger: Trigger) -> bool | None:
@@ -378,6 +381,37 @@ def running(obj: Object | None) -> str:
     """Return the reason of the condition Running; empty without one."""
     found = {one["type"]: one for one in ((obj or {}).get("status") or {}).get("conditions", [])}
     return str(found.get("Running", {}).get("reason", ""))
+
+
+@pytest.mark.parametrize(
+    ("failures", "expected"),
+    [
+        ([], {"result": "Succeeded", "changed": 1, "failedTask": None}),
+        (["broken"], {"result": "Failed", "changed": 1, "failedTask": "Create it"}),
+    ],
+)
+async def test_the_last_run_is_in_the_status_if_the_watch_asks_for_it(
+    failures: list[str], expected: dict[str, Any]
+) -> None:
+    """It is written with the conditions, and not by itself."""
+    world = World()
+    world.failures, world.failed_task = failures, "Create it" if failures else ""
+    with contextlib.suppress(ReconcileError):
+        await world.controller(None, report_last_run=True).reconcile(KEY, CHANGED)
+
+    assert world.obj is not None
+    told = dict(world.obj["status"]["lastRun"])
+    assert datetime.fromisoformat(told.pop("startTime")) <= datetime.now(UTC)
+    assert parse_duration(told.pop("duration")) < 5
+    assert told == expected
+    assert [method for method, _path in world.requests].count("PATCH") == 2
+
+
+async def test_the_last_run_is_not_in_the_status_else() -> None:
+    world = World()
+    await world.controller(None).reconcile(KEY, CHANGED)
+    assert world.obj is not None
+    assert "lastRun" not in world.obj["status"]
 
 
 async def test_a_run_that_a_play_asks_for_is_not_a_periodic_one() -> None:

@@ -184,3 +184,25 @@ def test_an_unreadable_period_is_a_failure() -> None:
 def test_a_message_that_fits_no_status_is_cut() -> None:
     (message,) = outcome(failure(message="x" * 100_000), stats(failures={"localhost": 1})).failures
     assert len(message) < 20_000
+
+
+@pytest.mark.parametrize(
+    ("events", "task"),
+    [
+        ([stats(ok={"localhost": 1})], ""),
+        ([failure(task="r : Create it"), stats(failures={"localhost": 1})], "r : Create it"),
+        ([failure(task="r : Create it"), stats(rescued={"localhost": 1})], ""),
+        (
+            [
+                failure(task="r : Create it"),
+                failure(task="r : Report it"),
+                stats(rescued={"localhost": 1}, failures={"localhost": 1}),
+            ],
+            "r : Report it",
+        ),
+        ([failure(task="r : Try it", ignore_errors=True), stats(ignored={"localhost": 1})], ""),
+        ([failure(), stats(failures={"localhost": 1})], ""),
+    ],
+)
+def test_the_task_that_failed_is_known(events: list[dict[str, Any]], task: str) -> None:
+    assert outcome(*events).failed_task == task
