@@ -14,6 +14,7 @@ from tests.support.passes import plan_of, removal_of, report_on
 
 Json = dict[str, Any]
 STORAGE = "logset.matrixorigin.io/shared-storage"
+GRANTED = {"metadata": {"name": "bucket-u-2"}, "status": {"state": "InUse"}}
 VOLUME = {"persistentVolumeClaim": {"claimName": "shared"}}
 
 
@@ -158,3 +159,53 @@ def test_a_playbook_records_it_when_it_deletes_the_log_service_only(
     patches = removal_of(made, seen)[0]["patches"]
     found = [one["metadata"]["annotations"].get(STORAGE) for one in patches]
     assert [one for one in found if one] == recorded
+
+
+BEFORE, CREATED, AFTER = (f"2026-11-29T0{hour}:00:00Z" for hour in (7, 8, 9))
+
+
+def deleted(**more: Any) -> Json:
+    made = log_set("bucket/typo", **more)
+    made["metadata"] |= {"creationTimestamp": CREATED, "deletionTimestamp": AFTER}
+    return made
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "goes"),
+    [
+        pytest.param({"claims": [BEFORE]}, {}, False, id="it found them, and never started"),
+        pytest.param({"claims": [AFTER, BEFORE]}, {}, False, id="one of them"),
+        pytest.param({"claims": [AFTER]}, {}, True, id="they are younger"),
+        pytest.param({"claims": []}, {}, True, id="there are none"),
+        pytest.param({"claims": [BEFORE], "workload": running()}, {}, True, id="it runs on them"),
+        pytest.param({"claims": [BEFORE]}, {"lastReplicas": 3}, True, id="it ran on them"),
+    ],
+)
+def test_who_never_used_volumes_does_not_delete_them(seen: Json, status: Json, goes: bool) -> None:
+    """The policy of its spec, Delete, is about its own data."""
+    made = {**deleted(), "status": status}
+    claims = [
+        claim(n, "s3://bucket/mo", creationTimestamp=at) for n, at in enumerate(seen["claims"])
+    ]
+
+    step, bucket = removal_of(made, {"self": made, "bucket": GRANTED, **seen, "claims": claims})
+
+    assert ("PersistentVolumeClaim" in str(step["prune"])) is goes
+    assert bool(bucket["objects"]) is goes
+    assert not any(STORAGE in str(one) for one in step["patches"]), "what is recorded stays"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "patched"), [(None, ["s3://bucket/typo"]), ("s3://bucket/mo", [])], ids=str
+)
+def test_a_playbook_does_not_overwrite_what_is_recorded(
+    recorded: str | None, patched: list[str]
+) -> None:
+    """Its spec may be another one than that of the log service that it deletes."""
+    made = log_set("bucket/typo", pvcRetentionPolicy="Retain")
+    del made["metadata"]["uid"], made["metadata"]["annotations"]
+
+    step = removal_of(made, {"workload": running(), "claims": [claim(0, recorded)]})[0]
+
+    found = [one["metadata"]["annotations"].get(STORAGE) for one in step["patches"]]
+    assert [one for one in found if one] == patched

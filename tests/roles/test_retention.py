@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.api, pytest.mark.usefixtures("operator")]
 
 
 INSTANCE = "matrixorigin.io/instance={}"
+STALLED = ("Stalled", "True")
 
 
 def make(space: Namespace, *names: str) -> list[dict[str, Any]]:
@@ -71,6 +72,41 @@ def test_the_policy_of_the_end_counts(space):
     space.kubectl("delete", "mo", "turn", "--cascade=foreground", "--timeout=120s")
     time.sleep(2)
     assert claims(space, "turn") == names("turn")
+
+
+def test_volumes_that_were_kept_meet_no_other_storage(space):
+    """Their log belongs to the data in the one that they record.
+
+    Nor do they go with a cluster that never used them, whose policy is the default, Delete.
+    """
+    (made,) = make(space, "moved")
+    retention(space, "mo", "moved", "Retain")
+    eventually(lambda: space.get("logset", "moved")["spec"].get("pvcRetentionPolicy") == "Retain")
+    space.wait("Synced", name="moved")
+    space.kubectl("delete", "mo", "moved", "--timeout=120s")
+    assert claims(space, "moved") == names("moved")
+
+    files = made["spec"]["logService"]["sharedStorage"]["fileSystem"]
+    first, files["path"] = files["path"], "/var/lib/another"
+    space.apply(made)
+    refused = eventually(lambda: stalled(space, "logset", "moved"))
+    assert refused["reason"] == "InvalidSpec"
+    assert f"whose data are in file://{first}" in refused["message"]
+    assert not space.get("statefulset", "moved-log")
+    space.kubectl("delete", "mo", "moved", "--timeout=120s")
+    assert claims(space, "moved") == names("moved")
+
+    files["path"] = first
+    space.apply(made)
+    space.wait("Ready", name="moved")
+    space.kubectl("delete", "mo", "moved", "--timeout=120s")
+    eventually(lambda: claims(space, "moved") == set())
+
+
+def stalled(space: Namespace, kind: str, name: str) -> dict[str, Any]:
+    """Return the condition Stalled while it is true."""
+    conditions = (space.get(kind, name).get("status") or {}).get("conditions") or []
+    return next((one for one in conditions if (one["type"], one["status"]) == STALLED), {})
 
 
 def test_what_is_changed_by_hand_takes_no_volume_along(space):

@@ -88,7 +88,7 @@ def marks(resource: Resource, claims: Iterable[Claim], decided: LogSetObserved) 
 
 
 def storage_marks(resource: Resource, claims: Iterable[Claim]) -> list[Manifest]:
-    """Return the patches that record on claims where the data are: all that a playbook knows.
+    """Return the patches that record on claims without a record where the data are.
 
     Args:
         resource: the LogSet of a playbook, which has no record of its own.
@@ -99,7 +99,13 @@ def storage_marks(resource: Resource, claims: Iterable[Claim]) -> list[Manifest]
     """
     text = {names.ANNOTATION_SHARED_STORAGE: storage_of(resource)}
     found = data_claims(resource, claims)
-    return [_patch(claim, text) for _ordinal, claim in found if not _carries(claim, text)]
+    return [_patch(claim, text) for _ordinal, claim in found if not recorded_storage(claim)]
+
+
+def recorded_storage(claim: Claim) -> str:
+    """Return where the data are that the log on a claim belongs to; empty if that is unknown."""
+    annotations = claim["metadata"].get("annotations") or {}
+    return str(annotations.get(names.ANNOTATION_SHARED_STORAGE) or "")
 
 
 def storage_of(resource: Resource) -> str:

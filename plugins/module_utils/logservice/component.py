@@ -32,7 +32,7 @@ from .admission import (
 from .claims import marks
 from .deleted_claims import require_kept
 from .earlier_data import LOOK_AGAIN, awaits_deletion, require_same_storage
-from .removal import as_part, owner_references, removal_of_log_set
+from .removal import as_found, as_part, owner_references, removal_of_log_set
 from .rendering import gossip_name, render_logset
 from .scaling import require_size
 from .stores_result import LogStoresResult
@@ -92,7 +92,7 @@ def _references(resource: Resource) -> dict[str, Reference]:
 
 def _removal(resource: Resource, observed: SetObserved) -> list[Removal]:
     """Return the step that deletes a LogSet, and the one that releases the path in the bucket."""
-    part = as_part(resource, observed.cluster)
+    part = as_found(as_part(resource, observed.cluster), observed)
     return [removal_of_log_set(part, observed), *bucket.release(part, observed)]
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from ..api import names
 from ..api.errors import InvalidSpec
 from ..api.types import Resource
-from .claims import data_claims, storage_of
+from .claims import data_claims, recorded_storage, storage_of
 
 Claim = Mapping[str, Any]
 
@@ -57,7 +57,7 @@ def _of_another(resource: Resource, claims: Iterable[Claim]) -> str:
     others = [
         (claim["metadata"]["name"], recorded)
         for _ordinal, claim in data_claims(resource, claims)
-        if (recorded := _recorded(claim)) and recorded != wanted
+        if (recorded := recorded_storage(claim)) and recorded != wanted
     ]
     if not others:
         return ""
@@ -68,8 +68,3 @@ def _of_another(resource: Resource, claims: Iterable[Claim]) -> str:
         "these PersistentVolumeClaims or choose another name; if you have moved the data "
         f"yourself, remove the annotation {names.ANNOTATION_SHARED_STORAGE} from each"
     )
-
-
-def _recorded(claim: Claim) -> str:
-    annotations = claim["metadata"].get("annotations") or {}
-    return str(annotations.get(names.ANNOTATION_SHARED_STORAGE) or "")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from ..workload.removal import (
     workload_of,
 )
 from .bootstrap import decided
-from .claims import marks, storage_marks
+from .claims import data_claims, marks, storage_marks
 
 OWNER = "cluster"
 """Label of the cluster of a LogSet that is deleted, among what was observed."""
@@ -52,6 +52,34 @@ def as_part(resource: Resource, cluster: Resource | None) -> Resource:
         return resource
     if cluster["metadata"].get("deletionTimestamp"):
         return resource
+    return _keeping(resource)
+
+
+def as_found(resource: Resource, observed: SetObserved) -> Resource:
+    """Return a LogSet that keeps the data which it found, if it never had log stores itself.
+
+    Whoever creates a cluster of the same name with a mistake in it, and deletes it again, is to
+    find the volumes of the earlier one as they were: what it never used are not its data.
+
+    Args:
+        resource: the LogSet, which is deleted.
+        observed: its workload and its live claims.
+    """
+    if _has_had_stores(resource, observed):
+        return resource
+    created = str(resource["metadata"].get("creationTimestamp") or "")
+    found = [claim["metadata"] for _ordinal, claim in data_claims(resource, observed.claims)]
+    # Both are RFC 3339 in UTC and whole seconds, as the API server writes them.
+    earlier = [one for one in found if str(one.get("creationTimestamp") or "") < created]
+    return _keeping(resource) if earlier else resource
+
+
+def _has_had_stores(resource: Resource, observed: SetObserved) -> bool:
+    status = (observed.live or resource).get("status") or {}
+    return observed.workload is not None or bool(status.get("lastReplicas"))
+
+
+def _keeping(resource: Resource) -> Resource:
     spec = {**(resource.get("spec") or {}), "pvcRetentionPolicy": "Retain"}
     storage = spec.get("sharedStorage") or {}
     if s3 := storage.get("s3"):
@@ -76,7 +104,7 @@ def removal_of_log_set(resource: Resource, observed: SetObserved) -> Removal:
     named = claims_named(names.LOG_SET, metadata["name"], spec, observed.workload)
     step = removal_of_set(resource, claims=named if retention_deletes(spec) else "")
     step = follow_retention(step, metadata, spec, named)
-    marked = _last_marks(resource, observed.claims)
+    marked = _last_marks(resource, observed)
     return replace(step, patches=[*step.patches, *marked])
 
 
@@ -116,10 +144,15 @@ def bucket_deletes(spec: Mapping[str, Any]) -> bool:
     return bool(s3) and policy == "Delete"
 
 
-def _last_marks(resource: Resource, claims: Iterable[Mapping[str, Any]]) -> list[Manifest]:
-    """Record on claims that stay what was decided last; nothing of it is left elsewhere."""
-    annotations = resource["metadata"].get("annotations") or {}
-    if retention_deletes(resource.get("spec") or {}):
+def _last_marks(resource: Resource, observed: SetObserved) -> list[Manifest]:
+    """Record on claims that stay what was decided last; nothing of it is left elsewhere.
+
+    One that never had log stores knows nothing of them. A playbook may be given another storage
+    than the one that it deletes, so that a record which is there counts more.
+    """
+    annotations, claims = resource["metadata"].get("annotations") or {}, observed.claims
+    stay = not retention_deletes(resource.get("spec") or {})
+    if not stay or not _has_had_stores(resource, observed):
         return []
     try:
         if names.ANNOTATION_BOOTSTRAP not in annotations:
