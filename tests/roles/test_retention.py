@@ -77,9 +77,11 @@ def test_the_policy_of_the_end_counts(space):
 def test_volumes_that_were_kept_meet_no_other_storage(space):
     """Their log belongs to the data in the one that they record.
 
-    Nor do they go with a cluster that never used them, whose policy is the default, Delete.
+    Nor do they go with a cluster that never used them, whose policy is the default, Delete; nor
+    does the password that opens them.
     """
     (made,) = make(space, "moved")
+    password = space.get("secret", "moved-credential")["data"]
     retention(space, "mo", "moved", "Retain")
     eventually(lambda: space.get("logset", "moved")["spec"].get("pvcRetentionPolicy") == "Retain")
     space.wait("Synced", name="moved")
@@ -94,13 +96,18 @@ def test_volumes_that_were_kept_meet_no_other_storage(space):
     assert f"whose data are in file://{first}" in refused["message"]
     assert not space.get("statefulset", "moved-log")
     space.kubectl("delete", "mo", "moved", "--timeout=120s")
+    time.sleep(2)
     assert claims(space, "moved") == names("moved")
+    assert space.get("secret", "moved-credential")["data"] == password
 
     files["path"] = first
     space.apply(made)
     space.wait("Ready", name="moved")
+    assert space.get("secret", "moved-credential")["data"] == password
+    eventually(lambda: space.get("secret", "moved-credential")["metadata"].get("ownerReferences"))
     space.kubectl("delete", "mo", "moved", "--timeout=120s")
     eventually(lambda: claims(space, "moved") == set())
+    eventually(lambda: not space.get("secret", "moved-credential"))
 
 
 def stalled(space: Namespace, kind: str, name: str) -> dict[str, Any]:

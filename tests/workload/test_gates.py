@@ -131,13 +131,36 @@ def secret(*, owned: bool, labels: Json | None = None) -> Json:
 )
 def test_a_credential_lives_as_long_as_what_it_opens(policy, live, patched):
     """Ours only: what somebody else made is neither owned nor let go."""
-    patches = plan_of(cluster(policy), {"credential": live})["patches"]
+    seen = {"credential": live, "logSet": log_set({"lastReplicas": 3})}
 
-    found = [
+    patches = plan_of(cluster(policy), seen)["patches"]
+
+    assert kept_and_owned(patches) == ([patched] if patched else [])
+
+
+@pytest.mark.parametrize("status", [None, {}, {"replicas": 3}])
+@pytest.mark.parametrize("policy", ["Retain", "Delete", None])
+def test_a_credential_that_was_there_before_the_log_stores_is_left_alone(policy, status):
+    """It opens the data of an earlier cluster, and does not go with one that never used them."""
+    seen = {"credential": secret(owned=False, labels=LABELS)}
+    seen |= {} if status is None else {"logSet": log_set(status)}
+
+    patches = plan_of(cluster(policy), seen)["patches"]
+
+    assert kept_and_owned(patches) == []
+
+
+def log_set(status: Json) -> Json:
+    return {"kind": "LogSet", "metadata": {"name": "mo"}, "spec": {}, "status": status}
+
+
+def kept_and_owned(patches: list[Json]) -> list[tuple[str | None, int]]:
+    """Return the mark, and how many owners, that patches of Secrets give them."""
+    return [
         (one["metadata"]["annotations"][KEEP], len(one["metadata"]["ownerReferences"]))
         for one in patches
+        if one["kind"] == "Secret"
     ]
-    assert found == ([patched] if patched else [])
 
 
 @pytest.mark.parametrize(("policy", "kept"), [("Retain", True), ("Delete", False), (None, False)])

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..api import names
 from ..api.errors import RenderingError
+from ..api.fields import as_table
 from ..api.types import Manifest, Resource
 from ..logservice.removal import retention_deletes
 from ..upgrade.record import UNFINISHED
@@ -177,9 +178,9 @@ def _plan_logins(plan: ClusterPlan, resource: Resource, observed: Observed) -> C
     """Decide about the Secrets of a cluster, and about what the database has to learn of them."""
     live, record = observed.get("credential"), observed.get("accepted")
     secret = credential_secret(resource)
-    patches, ours, waiting = _keeping(resource, record), makes_credential(resource), ""
+    patches, ours, waiting = _keeping(resource, observed, record), makes_credential(resource), ""
     if ours:
-        patches += _keeping(resource, live)
+        patches += _keeping(resource, observed, live)
     elif live is None:
         waiting = f"waiting for Secret {secret}, which spec.credentialSecretRef names"
     service = entrance(plan.objects) if answers(resource, observed) else ""
@@ -198,6 +199,11 @@ def _plan_logins(plan: ClusterPlan, resource: Resource, observed: Observed) -> C
         rotation=not waiting and has_changed(live, record),
         metrics=service if (resource.get("spec") or {}).get("metricReaderEnabled") else "",
     )
+
+
+def _has_had_stores(observed: Observed) -> bool:
+    """Return whether the log service of a cluster has, or had, log stores of its own."""
+    return bool(as_table((observed.get("logSet") or {}).get("status")).get("lastReplicas"))
 
 
 def makes_credential(resource: Resource) -> bool:
@@ -224,16 +230,18 @@ def retains_data(resource: Resource) -> bool:
     return not retention_deletes(log_service)
 
 
-def _keeping(resource: Resource, live: Manifest | None) -> list[Manifest]:
+def _keeping(resource: Resource, observed: Observed, live: Manifest | None) -> list[Manifest]:
     """Return the patch by which a credential is deleted with its cluster, or stays.
 
-    A Secret that was not created by the operator is left alone.
+    A Secret that was not created by the operator is left alone. So is one that an earlier cluster
+    left, as long as this one has no log stores: deleted before, it takes nothing along that opens
+    data which it never used.
     """
     uid = resource["metadata"].get("uid")
     if live is None or not is_ours(live) or not uid:
         return []
     metadata, stays = live["metadata"], retains_data(resource)
-    if bool(metadata.get("ownerReferences")) != stays:
+    if bool(metadata.get("ownerReferences")) != stays or not (stays or _has_had_stores(observed)):
         return []
     owner = {
         "apiVersion": resource["apiVersion"],
